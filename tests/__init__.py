@@ -1,0 +1,1 @@
+"""Scripted or real: what the tests of hostcall share."""
