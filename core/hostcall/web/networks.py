@@ -1,0 +1,129 @@
+"""What may be connected to: the table of rule 2 and the operator's own words, put together once."""
+
+import ipaddress
+from collections.abc import Iterable
+
+import attrs
+
+from hostcall.data import Refused
+from hostcall.errors import SettingsError
+from hostcall.web.hosts import is_literal, is_special_name, read_host
+from hostcall.web.ranges import IpAddress, Ranges, is_public, read_ip
+from hostcall.web.settings import Web
+
+NOT_PUBLIC = "That address is not on the public internet."
+"""What a reader is told of rule 2; never which address."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+"""RFC 6052 §2.1: the low 32 bits are the IPv4 address that is meant."""
+
+
+@attrs.frozen
+class _Both:
+    """Ranges of both families."""
+
+    v4: Ranges
+    v6: Ranges
+
+    @classmethod
+    def of(cls, networks: Iterable[str], setting: str) -> "_Both":
+        v4: list[ipaddress.IPv4Network] = []
+        v6: list[ipaddress.IPv6Network] = []
+        for text in networks:
+            network = _network(text, setting)
+            if isinstance(network, ipaddress.IPv4Network):
+                v4.append(network)
+            else:
+                v6.append(network)
+        return cls(Ranges.of(v4), Ranges.of(v6))
+
+    def __contains__(self, address: IpAddress) -> bool:
+        return int(address) in (self.v4 if address.version == 4 else self.v6)
+
+
+@attrs.frozen
+class Networks:
+    """Which hosts and addresses an answer may reach.
+
+    The most deliberate word wins: what the operator refuses, then what the operator opens, then the machine's own
+    networks, then the table. The operator comes before the machine, because a machine whose resolver answers everything
+    from 198.18.0.0/15 has an interface in that very network.
+    """
+
+    _refused: _Both
+    _opened: _Both
+    _own: _Both
+    _deny_hosts: tuple[str, ...]
+    _allow_hosts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, web: Web, deny_networks: Iterable[str] = ()) -> "Networks":
+        """Read the settings once.
+
+        Args:
+            web: The operator's settings.
+            deny_networks: The machine's own addresses and their neighbours in CIDR form, from the driver.
+
+        Raises:
+            SettingsError: Something is not a network or not a host; the message names the setting and the text.
+        """
+        return cls(
+            _Both.of(web.deny_networks, "deny_networks"),
+            _Both.of(web.allow_networks, "allow_networks"),
+            _Both.of(deny_networks, "deny_networks of the driver"),
+            tuple(_pattern(text, "deny_hosts") for text in web.deny_hosts),
+            tuple(_pattern(text, "allow_hosts") for text in web.allow_hosts),
+        )
+
+    def refuse_host(self, host: str) -> Refused | None:
+        """Return why a canonical host is not opened, or None. Asked before a name is looked up.
+
+        Security:
+            Rule 2, public addresses only. Threat: names that a resolver answers from the inside, and hosts that the
+            operator has closed.
+        """
+        if _matches(host, self._deny_hosts) or (self._allow_hosts and not _matches(host, self._allow_hosts)):
+            return Refused(2, "host_denied", "That site is not opened here.", "closed by deny_hosts or allow_hosts")
+        if not is_literal(host) and is_special_name(host):
+            return Refused(2, "not_public", NOT_PUBLIC, "a special name")
+        return None
+
+    def opens(self, address: IpAddress) -> bool:
+        """Say whether `address` may be connected to.
+
+        Security:
+            Rule 2, public addresses only. Threat: request forgery. An opened NAT64 prefix opens only what is public by
+            the IPv4 address inside.
+        """
+        if address in self._refused:
+            return False
+        if address in self._opened:
+            if address.version == 6 and address in _NAT64:
+                return self.opens(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+            return True
+        return address not in self._own and is_public(address)
+
+
+def _network(text: str, setting: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    address, _, length = text.partition("/")
+    plain = read_ip(address)
+    if plain is None or (length and not (length.isascii() and length.isdigit())):
+        raise SettingsError(f"{setting}: {text!r} is not a network like 10.0.0.0/8 or 2001:db8::/32")
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise SettingsError(f"{setting}: {text!r} is not a network: {error}") from None
+
+
+def _pattern(text: str, setting: str) -> str:
+    host = read_host(text.removeprefix("."))
+    if host is None:
+        raise SettingsError(f"{setting}: {text!r} is not a host like example.org or, with all below it, .example.org")
+    return "." + host if text.startswith(".") else host
+
+
+def _matches(host: str, patterns: tuple[str, ...]) -> bool:
+    return any(
+        host == pattern.removeprefix(".") or (pattern.startswith(".") and host.endswith(pattern))
+        for pattern in patterns
+    )
