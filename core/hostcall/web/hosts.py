@@ -20,6 +20,7 @@ from hostcall.web.ranges import ip_text, read_ip
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x.*", re.ASCII)
 _LONGEST_NAME = 253  # RFC 1035 §3.1 gives 255 octets on the wire, which is 253 characters.
+_LONGEST_TEXT = 1024  # Before the mapping, which may shorten. No name comes near, and the checks cost time.
 
 # Letters newer than Unicode 14 (Python 3.11's). The tables of later Pythons know some of them, so a name that holds one
 # would be read on one version and refused on another. These are the unassigned runs of Unicode 14 into which a later
@@ -123,7 +124,7 @@ def _mapped(text: str) -> str | None:
     Full-width letters and digits, other forms of the full stop and capital letters become what they stand for, so that
     every later check sees them plain. Invisible characters, which the mapping would drop, are refused instead.
     """
-    if any(_is_unfit(character) for character in text):
+    if len(text) > _LONGEST_TEXT or any(_is_unfit(character) for character in text):
         return None
     try:
         return idna.uts46_remap(text, std3_rules=False)

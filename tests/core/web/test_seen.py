@@ -1,0 +1,269 @@
+"""Rule 1: which hosts count as seen, and which never do."""
+
+import time
+
+import pytest
+from hostcall.data import Refused
+from hostcall.limits import Limits
+from hostcall.web.address import Address, parse_address
+from hostcall.web.seen import SeenHosts, same_site
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies_web import addresses, names, pieces
+
+LIMITS = Limits()
+
+
+def _address(text: str) -> Address:
+    address = parse_address(text, LIMITS)
+    assert isinstance(address, Address), address
+    return address
+
+
+def _opens(seen: SeenHosts, text: str) -> bool:
+    return seen.check(_address(text)) is None
+
+
+def _written(text: str) -> SeenHosts:
+    seen = SeenHosts(LIMITS)
+    seen.add_user_text(text)
+    return seen
+
+
+def test_nothing_is_seen_at_first_and_the_refusal_has_the_designs_words() -> None:
+    refused = SeenHosts(LIMITS).check(_address("https://example.org/"))
+    assert refused == Refused(1, "not_seen", "not in this answer's search results")
+
+
+def test_the_host_of_a_result_is_seen_whatever_the_path() -> None:
+    seen = SeenHosts(LIMITS)
+    seen.add_result("https://Example.org:443/a?b")
+    assert _opens(seen, "https://example.org/docs")
+    assert _opens(seen, "http://EXAMPLE.org./other")
+    assert seen.source(_address("https://example.org/docs")) == "search_result"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "https://attacker.net@example.org/",
+        "https://example.org:8443/",
+        "ftp://example.org/",
+        "example.org",
+        "",
+        "https://",
+    ],
+)
+def test_a_result_whose_address_could_not_be_opened_makes_no_host_seen(result: str) -> None:
+    seen = SeenHosts(LIMITS)
+    seen.add_result(result)
+    assert not _opens(seen, "https://example.org/")
+    assert not _opens(seen, "https://attacker.net/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("https://example.org", "Read https://example.org/docs please", "see https://example.org, then tell me"),
+        *("is (https://example.org/docs) good?", "[docs](https://example.org/docs)"),
+        "![x](https://example.org/i.png \"t\")",
+        *("<https://example.org/docs>", "`https://example.org/docs`", "“https://example.org/docs”"),
+        "'https://example.org'",
+        *("«https://example.org»", "„https://example.org“", "**https://example.org**", "_https://example.org_"),
+        *("~~https://example.org~~", "|https://example.org|x|", "HTTPS://EXAMPLE.ORG", "http://example.org/old"),
+        *("https://example.org:443/x", "https://example.org:8443/x", "https://example.org.", "https://example.org:"),
+        "ok:https://example.org",
+        *('"url": "https://example.org/docs",', "href='https://example.org'", "{https://example.org}"),
+        "https://a.net,https://example.org",
+        *("https://example.org?x=1", "https://example.org#top", "https://example.org!", "https://example.org;x"),
+        "https://example.org…",
+        *("example.org", "open example.org/docs", "example.org's docs", "Is example.org?", "(example.org)"),
+        "[example.org]",
+        *("**example.org**", "_example.org_", "`example.org`", "example.org, please", "example.org: read it"),
+        *("example.org.", "example.org..."),
+        *("Example.Org", "example.org:443/docs", "example.org#x", "example.org?x", "site:example.org"),
+        "look:\nexample.org\nthanks",
+        *("請看https://example.org/docs。", "看看https://example.org吗", "请打开example.org看看"),
+        *("example.orgを開いて", "example.org에서"),
+        *("「example.org」", "（https://example.org）", "https://example.org，然后", "https://example.org、"),
+        "example．org or example.org",
+        *("ｅｘａｍｐｌｅ.org", "mail me@x.net about example.org", "it's at example.org—a site"),
+        "https://a.net/(b)c https://example.org",
+    ],
+)  # fmt: skip
+def test_a_host_that_the_user_wrote_is_seen_however_it_is_written(text: str) -> None:
+    seen = _written(text)
+    assert _opens(seen, "https://example.org/docs")
+    assert seen.source(_address("https://example.org/docs")) == "user_message"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("lies bücher.de", "https://BÜCHER.de/"),
+        ("lies https://xn--bcher-kva.de/a", "https://bücher.de/"),
+        ("https://例え.jp/。", "https://例え.jp/x"),
+        ("例え.jp", "https://例え.jp/x"),
+        ("https://[2606:4700::1111]/x", "https://[2606:4700:0::1111]/"),
+        ("https://[2606:4700::1111]:443/x", "https://[2606:4700::1111]/"),
+        ("https://1.1.1.1/x", "https://1.1.1.1/"),
+        ("https://my_bucket.example.org/", "https://my_bucket.example.org/"),
+    ],
+)
+def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
+    assert _opens(_written(text), address)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("write to me@example.org", "https://example.org/"),
+        ("write to first.last@x.net", "https://first.last/"),
+        ("@example.org", "https://example.org/"),
+        ("mailto:me@example.org", "https://example.org/"),
+        ("https://user@example.org/", "https://example.org/"),
+        ("https://web.archive.org/web/https://example.org/", "https://example.org/"),
+        ("https://web.archive.org/?u=example.org", "https://example.org/"),
+        ("a.net/?u=example.org", "https://example.org/"),
+        ("path/example.org", "https://example.org/"),
+        ("\\\\example.org\\share", "https://example.org/"),
+        ("*.example.org", "https://example.org/"),
+        ("-example.org", "https://example.org/"),
+        ("read example .org", "https://example.org/"),
+        ("read https://docs.example.org/", "https://example.org/"),
+        ("read https://example.org/", "https://docs.example.org/"),
+        ("read https://example.org/", "https://www.example.org/"),
+        ("read https://example.org/", "https://example.org.evil.net/"),
+        ("read https://example.org/", "https://evilexample.org/"),
+        ("read https://exаmple.org/", "https://example.org/"),  # a Cyrillic letter
+        ("read exаmple.org", "https://mple.org/"),
+        ("xhttps://example.org", "https://example.org/"),
+        ("例.example.org", "https://example.org/"),
+        ("e.g this", "https://e.g/"),
+        ("version 1.2.x3", "https://1.2.x3.org/"),
+        ("127.0.0.1 and 1.1.1.1", "https://1.1.1.1/"),
+        ("https://2130706433/", "https://example.org/"),
+        ("https:example.org:x", "https://x/"),
+    ],
+)  # fmt: skip
+def test_what_the_user_did_not_write_as_a_host_is_not_seen(text: str, address: str) -> None:
+    assert not _opens(_written(text), address)
+
+
+def test_a_number_is_seen_only_as_the_literal_in_an_address() -> None:
+    assert not _opens(_written("open 1.1.1.1"), "https://1.1.1.1/")
+    assert _opens(_written("open https://1.1.1.1"), "https://1.1.1.1/")
+
+
+@given(names, st.sampled_from(["{}", "see {}.", "({})", "https://{}/x", "**{}**", "打开{}吗", "a, {}, b", "“{}”"]))
+def test_a_name_in_running_text_is_seen(name: str, frame: str) -> None:
+    address = parse_address(f"https://{name}/", LIMITS)
+    if isinstance(address, Address) and not name.startswith("_"):
+        assert _written(frame.format(name)).check(address) is None
+
+
+@given(st.lists(st.one_of(addresses, pieces), max_size=5).map(" ".join))
+def test_any_text_can_be_scanned_and_only_hosts_that_can_be_read_are_seen(text: str) -> None:
+    seen = _written(text)
+    for host in list(seen._hosts):
+        assert _opens(seen, f"https://[{host}]/" if ":" in host else f"https://{host}/")
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "例", "例a", "https://", "(", "a@", "http", "例a.b", "a.b/("])
+def test_the_time_to_scan_grows_with_the_length_and_no_faster(piece: str) -> None:
+    start = time.process_time()
+    _written(piece * (200_000 // len(piece)))
+    assert time.process_time() - start < 2
+
+
+def test_hosts_of_an_earlier_answer_count_and_what_is_no_host_says_so() -> None:
+    seen = SeenHosts(LIMITS)
+    assert seen.add_host("BÜCHER.de.")
+    assert not seen.add_host("https://example.org")
+    assert _opens(seen, "https://bücher.de/x")
+    assert not _opens(seen, "https://example.org/")
+
+
+def test_where_a_host_was_seen_first_stays_its_source() -> None:
+    seen = _written("example.org")
+    seen.add_result("https://example.org/")
+    assert seen.source(_address("https://example.org/")) == "user_message"
+
+
+class TestByAddress:
+    """`provenance="address"`: the exact address, or a link on the site of a page that was read."""
+
+    def test_another_address_of_a_host_that_was_seen_is_refused(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_result("https://example.org/a?b#c")
+        assert _opens(seen, "http://EXAMPLE.org/a?b")
+        assert not _opens(seen, "https://example.org/")
+        assert not _opens(seen, "https://example.org/a?b=secret")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("https://example.org/docs", "(https://example.org/docs)", "[x](https://example.org/docs)"),
+            "https://example.org/docs.",
+            *("**https://example.org/docs**", "example.org/docs", "(see example.org/docs)."),
+            *("http://example.org:80/docs", "“example.org/docs”"),
+            *("https://example.org/docs, https://a.net", "https://example.org/docs,https://a.net"),
+            "[https://example.org/docs](https://a.net)",
+        ],
+    )  # fmt: skip
+    def test_the_address_is_found_without_the_sentence_around_it(self, text: str) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_user_text(text)
+        assert _opens(seen, "https://example.org/docs")
+        assert not _opens(seen, "https://example.org/")
+
+    def test_brackets_that_belong_to_a_path_stay(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_user_text("(https://en.wikipedia.org/wiki/Rust_(programming_language))")
+        assert _opens(seen, "https://en.wikipedia.org/wiki/Rust_(programming_language)")
+
+    def test_an_address_with_another_port_opens_nothing(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_user_text("https://example.org:8443/docs and example.net:8443/docs")
+        assert not _opens(seen, "https://example.org/docs")
+        assert not _opens(seen, "https://example.net/docs")
+
+    def test_links_of_a_page_read_open_as_far_as_they_stay_on_its_site(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        page = _address("https://www.example.org/")
+        seen.add_page_links(page, ["https://example.org/a", "https://other.net/b", "http://", "https://a.example.org/"])
+        assert _opens(seen, "https://example.org/a")
+        assert seen.source(_address("https://example.org/a")) == "page_link"
+        assert not _opens(seen, "https://other.net/b")
+        assert not _opens(seen, "https://a.example.org/")
+
+    def test_by_host_a_link_changes_nothing(self) -> None:
+        seen = SeenHosts(LIMITS)
+        seen.add_page_links(_address("https://example.org/"), ["https://example.org/a"])
+        assert not _opens(seen, "https://example.org/a")
+
+    def test_a_host_that_is_vouched_for_opens_its_front_page(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_host("example.org")
+        seen.add_host("[2606:4700::1111]")
+        assert _opens(seen, "https://example.org")
+        assert _opens(seen, "https://[2606:4700::1111]")
+        assert not _opens(seen, "https://example.org/a")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://example.org/a", "https://example.org/b", True),
+        ("https://www.example.org/", "https://example.org/", True),
+        ("https://www.example.org/", "https://www.example.org/", True),
+        ("https://docs.example.org/", "https://example.org/", False),
+        ("https://www.www.example.org/", "https://example.org/", False),
+        ("https://a.github.io/", "https://b.github.io/", False),
+        ("https://1.1.1.1/", "https://1.1.1.1/x", True),
+    ],
+)
+def test_what_one_site_is(one: str, other: str, same: bool) -> None:
+    assert same_site(_address(one), _address(other)) is same
+    assert same_site(_address(other), _address(one)) is same
