@@ -1,0 +1,134 @@
+"""Lists, definition lists and quotations: whatever puts a marker before its first line and indents the others."""
+
+import re
+from collections.abc import Mapping
+
+from hostcall.web.page_blocks import MAX_PREFIX, Attributes, Ending, Handler, Reader, start_block
+
+
+def _open_item(reader: Reader, marker: str, separator: str) -> Ending:
+    """Begin something whose first block has a marker and whose other lines are indented by the marker's width."""
+    state = (reader.prefix, reader.first)
+    if reader.first is None:
+        reader.separator = separator
+    reader.first = (reader.prefix if reader.first is None else reader.first)[: MAX_PREFIX * 2] + marker
+    if len(reader.prefix) + len(marker) <= MAX_PREFIX:
+        reader.prefix += "> " if marker == "> " else " " * len(marker)
+    return (_end_item, state)
+
+
+def _end_item(reader: Reader, state: tuple[str, str | None]) -> None:
+    reader.flush()
+    reader.prefix = state[0]
+    reader.first = None if reader.first is None else state[1]
+
+
+class _List:
+    """An open list."""
+
+    __slots__ = ("firsts", "inside", "items", "number", "step")
+
+    def __init__(self, number: int | None, *, backwards: bool) -> None:
+        self.number = number
+        self.step = -1 if backwards else 1
+        self.items = 0
+        self.inside = 0
+        """Open items of this list."""
+        self.firsts: list[tuple[int, str]] | None = None
+        """Of a reversed list without a start: its items, by block and by what stands before the marker."""
+
+
+def _unordered(reader: Reader, _: Attributes) -> Ending:
+    return _open_list(reader, _List(None, backwards=False))
+
+
+def _ordered(reader: Reader, attributes: Attributes) -> Ending:
+    backwards = "reversed" in attributes
+    start = _integer(attributes.get("start", ""))
+    opened = _List(1 if start is None else start, backwards=backwards)
+    if backwards and start is None:
+        opened.firsts = []
+    return _open_list(reader, opened)
+
+
+def _open_list(reader: Reader, opened: _List) -> Ending:
+    reader.flush()
+    outer = reader.lists[-1] if reader.lists else None
+    reader.lists.append(opened)
+    if outer is not None and not outer.inside and outer.items:
+        # A list directly in a list, which pages write where they mean a list in the item before it.
+        before = reader.prefix
+        if len(before) < MAX_PREFIX:
+            reader.prefix += "  "
+        return (_end_list, before)
+    return (_end_list, None)
+
+
+def _end_list(reader: Reader, prefix: str | None) -> None:
+    reader.flush()
+    closed = reader.lists.pop()
+    if prefix is not None:
+        reader.prefix = prefix
+    if closed.firsts:
+        for at, (block, before) in enumerate(closed.firsts):
+            if block < len(reader.blocks):
+                old = reader.blocks[block]
+                new = f"{before}{len(closed.firsts) - at}. "
+                reader.blocks[block] = old._replace(first=new + old.first[len(f"{before}{at + 1}. ") :])
+
+
+def _item(reader: Reader, attributes: Attributes) -> Ending:
+    reader.flush()
+    if not reader.lists:
+        return _open_item(reader, "- ", "\n")
+    opened: _List = reader.lists[-1]
+    opened.items += 1
+    nested = len(reader.lists) > 1 and any(outer.items for outer in reader.lists[-2:-1])
+    separator = "\n" if opened.items > 1 or nested else "\n\n"
+    opened.inside += 1
+    if opened.number is None:
+        return (_end_list_item, _open_item(reader, "- ", separator))
+    value = _integer(attributes.get("value", "")) if attributes else None
+    if value is not None:
+        opened.number = value
+        opened.firsts = None
+    number = opened.items if opened.firsts is not None else opened.number
+    opened.number += opened.step
+    if opened.firsts is not None:
+        opened.firsts.append((len(reader.blocks), reader.prefix if reader.first is None else reader.first))
+    return (_end_list_item, _open_item(reader, f"{number}. ", separator))
+
+
+def _end_list_item(reader: Reader, ending: Ending) -> None:
+    if ending is not None:
+        ending[0](reader, ending[1])
+    if reader.lists:
+        reader.lists[-1].inside -= 1
+
+
+def _definition(reader: Reader, _: Attributes) -> Ending:
+    reader.flush()
+    return _open_item(reader, ": ", "\n")
+
+
+def _quotation(reader: Reader, _: Attributes) -> Ending:
+    reader.flush()
+    return _open_item(reader, "> ", "\n\n")
+
+
+def _integer(text: str) -> int | None:
+    found = re.match(r"\s{0,9}([-+]?[0-9]{1,9})(?![0-9])", text)
+    return int(found[1]) if found else None
+
+
+ITEM_HANDLERS: Mapping[str, Handler] = {
+    "blockquote": _quotation,
+    "dd": _definition,
+    "dir": _unordered,
+    "dt": start_block,
+    "li": _item,
+    "menu": _unordered,
+    "ol": _ordered,
+    "ul": _unordered,
+}
+"""The handlers of the elements that indent."""
