@@ -1,6 +1,7 @@
-"""What may be connected to: the table of rule 2 and the operator's own words, put together once."""
+"""What may be connected to: the table of rule 2 and the operator's own words, put together and checked once."""
 
 import ipaddress
+import re
 from collections.abc import Iterable
 
 import attrs
@@ -13,6 +14,9 @@ from hostcall.web.settings import Web
 
 NOT_PUBLIC = "That address is not on the public internet."
 """What a reader is told of rule 2; never which address."""
+
+_CONTACT = re.compile(r"[!-'*-\[\]-~][ !-'*-\[\]-~]{0,199}", re.ASCII)
+"""What may stand in a comment of the user agent (RFC 9110 §5.6.5)."""
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 """RFC 6052 §2.1: the low 32 bits are the IPv4 address that is meant."""
@@ -65,8 +69,10 @@ class Networks:
             deny_networks: The machine's own addresses and their neighbours in CIDR form, from the driver.
 
         Raises:
-            SettingsError: Something is not a network or not a host; the message names the setting and the text.
+            SettingsError: A setting cannot be read; the message names it and the text.
         """
+        if web.contact is not None and not _CONTACT.fullmatch(web.contact):
+            raise SettingsError(f"contact: {web.contact!r} must be printable ASCII without brackets, at most 200 long")
         return cls(
             _Both.of(web.deny_networks, "deny_networks"),
             _Both.of(web.allow_networks, "allow_networks"),
