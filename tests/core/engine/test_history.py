@@ -1,0 +1,133 @@
+"""The conversation: taken in from a host, kept valid, written for a wire."""
+
+from typing import Any
+
+import pytest
+
+from hostcall.data import Capabilities
+from hostcall.engine import history
+from hostcall.engine.history import NO_REPLY, call_message, for_openai, read_conversation, reply_message, validate
+from hostcall.errors import ConversationError
+
+USER = {"role": "user", "content": "Hi."}
+CALL = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+
+
+def test_system_messages_become_one_and_first() -> None:
+    messages = read_conversation(
+        [
+            USER,
+            {"role": "system", "content": "One."},
+            {"role": "developer", "content": [{"type": "text", "text": "Two."}]},
+        ]
+    )
+    assert messages == [{"role": "system", "content": "One.\n\nTwo."}, USER]
+
+
+def test_text_parts_are_joined_and_image_parts_pass() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:,"}}
+    text = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert read_conversation([{"role": "user", "content": text}])[0]["content"] == "a\nb"
+    assert read_conversation([{"role": "user", "content": [*text, image]}])[0]["content"] == [
+        {"type": "text", "text": "a\nb"},
+        image,
+    ]
+    assert read_conversation([{"role": "user", "content": [image, "c"]}])[0]["content"][0]["text"] == "c"
+    assert read_conversation([{"role": "user", "content": [image]}])[0]["content"] == [image]
+
+
+def test_tool_turns_are_kept_and_put_in_order() -> None:
+    second = {**CALL, "id": "c2"}
+    messages = read_conversation(
+        [
+            USER,
+            {"role": "assistant", "tool_calls": [CALL, second]},
+            {"role": "tool", "tool_call_id": "c2", "content": "two"},
+            {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "one"}]},
+            {"role": "assistant", "content": "Done.", "reasoning": "Hm."},
+        ]
+    )
+    assert [message.get("content") for message in messages] == ["Hi.", None, "one", "two", "Done."]
+    assert messages[-1]["reasoning_content"] == "Hm."
+    validate(messages)
+
+
+def test_a_call_without_a_reply_gets_one() -> None:
+    messages = read_conversation([USER, {"role": "assistant", "tool_calls": [CALL]}, USER])
+    assert messages[2] == reply_message("c1", NO_REPLY)
+    validate(messages)
+
+
+def test_arguments_become_text() -> None:
+    def arguments(given: Any) -> Any:
+        call = {"id": "c1", "function": {"name": "get", "arguments": given}}
+        return read_conversation([USER, {"role": "assistant", "tool_calls": [call]}])[1]["tool_calls"][0]["function"][
+            "arguments"
+        ]
+
+    assert arguments({"a": 1}) == '{"a": 1}'
+    assert arguments(None) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("conversation", "says"),
+    [
+        ("Hi.", "must be a list"),
+        ([], "no message of the user"),
+        (["Hi."], "message 0 must be an object"),
+        ([{"role": "king", "content": "x"}], "the role 'king'"),
+        ([{"role": "user"}], "has no content"),
+        ([{"role": "user", "content": 3}], "neither a text nor a list"),
+        ([{"role": "user", "content": [{"type": "audio"}]}], "of the type 'audio'"),
+        ([USER, {"role": "tool", "content": "x"}], "names no tool_call_id"),
+        ([USER, {"role": "tool", "tool_call_id": "c9", "content": "x"}], "follows no call"),
+        (
+            [USER, {"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c9"}],
+            "follows no open",
+        ),
+        ([USER, {"role": "assistant", "tool_calls": [CALL, CALL]}], "used twice"),
+        ([USER, {"role": "assistant", "tool_calls": [{"id": "x"}]}], "without a function name"),
+        ([USER, {"role": "assistant", "tool_calls": [{"function": {"name": "x"}}]}], "without an id"),
+        ([USER, {"role": "assistant", "tool_calls": {"a": 1}}], "are no list"),
+    ],
+)
+def test_what_is_no_conversation_says_why(conversation: Any, says: str) -> None:
+    with pytest.raises(ConversationError, match=says):
+        read_conversation(conversation)
+
+
+def test_an_assistant_without_content_has_an_empty_one() -> None:
+    assert read_conversation([USER, {"role": "assistant"}])[1] == {"role": "assistant", "content": ""}
+
+
+@pytest.mark.parametrize(
+    ("policy", "with_calls", "without"),
+    [("never", False, False), ("tool_rounds", True, False), ("always", True, True)],
+)
+def test_reasoning_is_echoed_by_policy_under_the_engines_name(policy: Any, with_calls: bool, without: bool) -> None:
+    capabilities = Capabilities(echo_reasoning=policy, reasoning_field="reasoning")
+    messages = [call_message("", [("c1", "get", "{}")], "Hm."), call_message("x", [], "Hm.")]
+    sent = for_openai(messages, capabilities)
+    assert [message.get("reasoning") == "Hm." for message in sent] == [with_calls, without]
+    assert all("reasoning_content" not in message for message in sent)
+
+
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [
+        ([USER, {"role": "system", "content": "x"}], "second system"),
+        ([USER, reply_message("c1", "x")], "answers no open call"),
+        ([call_message("", [("c1", "get", "{}")]), USER], "before the reply"),
+        ([call_message("", [("c1", "get", "{}")])], "has no reply"),
+        ([call_message("", [("c1", "a", "{}"), ("c1", "b", "{}")])], "used twice"),
+    ],
+)
+def test_validate_finds_every_fault(messages: list[Any], says: str) -> None:
+    with pytest.raises(AssertionError, match=says):
+        validate(messages)
+
+
+def test_size_counts_words_calls_and_reasoning() -> None:
+    messages = [USER, call_message("ab", [("c1", "get", "{}")], "xyz")]
+    assert history.size_of(messages) == len("Hi.") + 2 + 3 + len("get{}")
+    assert history.call_ids(messages) == {"c1"}

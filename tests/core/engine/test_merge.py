@@ -1,0 +1,113 @@
+"""Fragments of calls, as engines really send them."""
+
+import pytest
+
+from hostcall.data import CallFragment
+from hostcall.engine.merge import CallMerger, MergedCall, split_objects
+
+
+def merged(*fragments: CallFragment, most: int = 1000) -> list[MergedCall]:
+    merger = CallMerger(most)
+    for fragment in fragments:
+        merger.add(fragment)
+    return merger.calls()
+
+
+def fragment(
+    index: int | None = None, id: str | None = None, name: str | None = None, arguments: object = None
+) -> CallFragment:
+    return CallFragment(index=index, id=id, name=name, arguments=arguments)  # type: ignore[arg-type]  # tests pass what engines send
+
+
+GHENT = MergedCall("b", "get", '{"city":"Ghent"}')
+UTRECHT = MergedCall("a", "get", '{"city":"Utrecht"}')
+
+
+def test_id_and_name_come_first_and_arguments_in_letters() -> None:
+    pieces = [fragment(0, arguments=letter) for letter in '{"city":"Utrecht"}']
+    assert merged(fragment(0, "a", "get", ""), *pieces) == [UTRECHT]
+
+
+def test_every_call_has_index_0_and_its_own_id() -> None:
+    assert merged(fragment(0, "a", "get", UTRECHT.arguments), fragment(0, "b", "get", GHENT.arguments)) == [
+        UTRECHT,
+        GHENT,
+    ]
+
+
+def test_every_call_has_index_0_and_no_id() -> None:
+    calls = merged(fragment(0, None, "get", UTRECHT.arguments), fragment(0, None, "get", GHENT.arguments))
+    assert [call.arguments for call in calls] == [UTRECHT.arguments, GHENT.arguments]
+
+
+def test_no_index_at_all() -> None:
+    pieces = [fragment(id="a", name="get", arguments='{"city":'), fragment(id="b", name="get", arguments='{"city":"Gh')]
+    assert merged(*pieces, fragment(id="a", arguments='"Utrecht"}'), fragment(id="b", arguments='ent"}')) == [
+        UTRECHT,
+        GHENT,
+    ]
+
+
+def test_neither_index_nor_id_goes_to_the_last_call() -> None:
+    assert merged(fragment(name="get", id="a", arguments="{"), fragment(arguments='"city":"Utrecht"}')) == [UTRECHT]
+    assert merged(fragment(arguments="{}")) == [MergedCall("", "", "{}")]
+
+
+def test_pieces_of_two_calls_interleave() -> None:
+    assert merged(
+        fragment(0, "a", "get", ""),
+        fragment(1, "b", "get", ""),
+        fragment(0, arguments='{"city":'),
+        fragment(1, arguments='{"city":"Gh'),
+        fragment(0, arguments='"Utrecht"}'),
+        fragment(1, arguments='ent"}'),
+    ) == [UTRECHT, GHENT]
+
+
+def test_the_first_call_may_have_index_1() -> None:
+    assert merged(fragment(1, "a", "get", UTRECHT.arguments)) == [UTRECHT]
+
+
+def test_a_name_is_taken_once_and_an_empty_one_is_none() -> None:
+    pieces = [fragment(0, "a", "get", '{"city":'), fragment(0, None, "get", '"Utrecht"'), fragment(0, None, "", "}")]
+    assert merged(*pieces) == [UTRECHT]
+
+
+def test_an_object_for_arguments_is_complete() -> None:
+    assert merged(fragment(0, "a", "get", {"city": "Utrecht"}), fragment(0, arguments="more")) == [
+        MergedCall("a", "get", '{"city": "Utrecht"}')
+    ]
+    two = merged(fragment(0, None, "get", {"a": 1}), fragment(0, None, "get", {"a": 2}))
+    assert [call.arguments for call in two] == ['{"a": 1}', '{"a": 2}']
+
+
+def test_the_whole_object_sent_twice_is_one_call() -> None:
+    assert merged(fragment(0, "a", "get", UTRECHT.arguments), fragment(0, arguments=UTRECHT.arguments)) == [UTRECHT]
+
+
+def test_several_objects_in_a_row_are_several_calls() -> None:
+    calls = merged(fragment(0, "a", "get", UTRECHT.arguments + GHENT.arguments))
+    assert calls == [UTRECHT, MergedCall("", "get", GHENT.arguments)]
+
+
+def test_arguments_over_the_bound_are_marked_and_cut() -> None:
+    (call,) = merged(fragment(0, "a", "get", '{"x": "'), fragment(0, arguments="y" * 2000), most=100)
+    assert call.oversize
+    assert call.arguments == '{"x": "'
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", [""]),
+        ("  ", ["  "]),
+        ("{}", ["{}"]),
+        ("{} ; {}", ["{}"]),
+        ('{"a":1}\n{"a":2}', ['{"a":1}', '{"a":2}']),
+        ('{"a":1}{"a":', ['{"a":1}{"a":']),
+        ("[1]", ["[1]"]),
+        ('{"a":1} trailing', ['{"a":1} trailing']),
+    ],
+)
+def test_splitting_keeps_what_is_not_objects_in_a_row(text: str, parts: list[str]) -> None:
+    assert split_objects(text) == parts

@@ -1,0 +1,29 @@
+"""The decoder of newline-delimited JSON."""
+
+import pytest
+from hypothesis import given
+
+from hostcall.engine.ndjson import NdjsonDecoder
+from hostcall.engine.sse import OversizeEventError
+from tests.strategies import cuts
+
+STREAM = '{"a": "é"}\n\n{"b": 2}\r\n{"c": 3}'.encode()
+LINES = ['{"a": "é"}'.encode(), b'{"b": 2}\r', b'{"c": 3}']
+
+
+@given(cuts(STREAM))
+def test_any_cut_gives_the_same_lines(pieces: list[bytes]) -> None:
+    decoder = NdjsonDecoder(1000)
+    lines = [line for piece in pieces for line in decoder.feed(piece)]
+    assert lines + decoder.end() == LINES
+
+
+def test_nothing_is_left_after_the_end() -> None:
+    decoder = NdjsonDecoder(1000)
+    assert decoder.feed(b"x\n") == [b"x"]
+    assert decoder.end() == []
+
+
+def test_a_line_over_its_bound_is_refused() -> None:
+    with pytest.raises(OversizeEventError):
+        NdjsonDecoder(10).feed(b"0123456789a")

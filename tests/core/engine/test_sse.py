@@ -1,0 +1,85 @@
+"""The decoder of server-sent events: any cut of the same bytes means the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostcall.engine.sse import OversizeEventError, ServerEvent, SseDecoder
+from tests.strategies import cuts, every_byte
+
+
+def decode(pieces: list[bytes], most: int = 10_000) -> list[ServerEvent]:
+    decoder = SseDecoder(most)
+    events = [event for piece in pieces for event in decoder.feed(piece)]
+    return events + decoder.end()
+
+
+STREAM = (
+    b"\xef\xbb\xbfdata: one\n\n"
+    b": a comment\n\n"
+    b"data:two\r\n\r\n"
+    b"event: ping\r\rdata: three\rdata: lines\r\r"
+    b"id: 7\nretry: 10\ndata: a\xe2\x80\xa8b\xc2\x85c\n\n"
+    b"event: named\ndata: four\n\n"
+    b"data: \n\ndata\n\ndata: : keepalive\n\n"
+    b'error: {"message": "x"}\n\n'
+    b'{"error": "bare"}\n\n'
+    b"data: last"
+)
+EVENTS = [
+    ServerEvent("", b"one"),
+    ServerEvent("", b"two"),
+    ServerEvent("", b"three\nlines"),
+    ServerEvent("", b"a\xe2\x80\xa8b\xc2\x85c"),
+    ServerEvent("named", b"four"),
+    ServerEvent("error", b'{"message": "x"}'),
+    ServerEvent("error", b'{"error": "bare"}'),
+    ServerEvent("", b"last"),
+]
+
+
+def test_every_line_end_and_every_quirk_is_read() -> None:
+    assert decode([STREAM]) == EVENTS
+
+
+def test_a_byte_at_a_time_means_the_same() -> None:
+    assert decode(every_byte(STREAM)) == EVENTS
+
+
+@given(cuts(STREAM))
+def test_any_cut_means_the_same(pieces: list[bytes]) -> None:
+    assert decode(pieces) == EVENTS
+
+
+@given(st.data(), st.binary(max_size=200))
+def test_any_bytes_cut_anywhere_mean_the_same(data: st.DataObject, whole: bytes) -> None:
+    assert decode(data.draw(cuts(whole))) == decode([whole])
+
+
+def test_a_crlf_cut_between_its_bytes_is_one_line_end() -> None:
+    assert decode([b"data: a\r", b"\ndata: b\r", b"\n\r", b"\n"]) == [ServerEvent("", b"a\nb")]
+
+
+def test_an_event_name_does_not_outlive_an_event_without_data() -> None:
+    assert decode([b"event: error\n\ndata: x\n\n"]) == [ServerEvent("", b"x")]
+
+
+@pytest.mark.parametrize("piece", [b"data: " + b"x" * 50, b"data: xxxxxxxx\ndata: xxxxxxxx\ndata: xxxxxxxx\n"])
+def test_an_event_over_its_bound_is_refused(piece: bytes) -> None:
+    with pytest.raises(OversizeEventError):
+        SseDecoder(20).feed(piece)
+
+
+def test_a_line_that_grows_over_its_bound_is_refused() -> None:
+    decoder = SseDecoder(20)
+    decoder.feed(b"data: 0123456789")
+    with pytest.raises(OversizeEventError):
+        decoder.feed(b"0123456789")
+
+
+def test_lines_are_carried_without_being_joined_at_each_byte() -> None:
+    """A long event in one-byte pieces costs what its length costs: the pieces are joined once, at the line's end."""
+    decoder = SseDecoder(1_000_000)
+    for _ in range(100_000):
+        assert decoder.feed(b"x") == []
+    assert len(decoder._carry) == 100_000
