@@ -184,7 +184,7 @@ class ShowRefusal:
 class ShowProgress:
     """Something moved; for a reader who waits. The order is that of arrival."""
 
-    kind: Literal["round", "searching", "opening", "running", "asking", "reasoning_call", "waiting", "quirk"]
+    kind: Literal["round", "searching", "opening", "running", "asking", "waiting", "failed", "quirk"]
     text: str
     round: int
 

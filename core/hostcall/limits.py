@@ -26,8 +26,6 @@ class Limits:
     """Requests that may be live at once beside the engine's."""
     answer_seconds: float = 600.0
     approval_seconds: float = 300.0
-    overlap: bool = True
-    """Whether a read-only call may start while the model still writes."""
 
     # The research budget.
     searches: int = 16
