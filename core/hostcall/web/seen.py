@@ -41,6 +41,17 @@ _EMBEDDED = re.compile(
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 
+@attrs.frozen
+class _Mention:
+    """A host that a text names."""
+
+    host: str
+    address: str
+    """The address in which it stands."""
+    bare: bool = False
+    """It was written without a scheme."""
+
+
 @attrs.define
 class SeenHosts:
     """What this answer may open, by host or, more strictly, by address."""
@@ -64,9 +75,9 @@ class SeenHosts:
 
     def add_user_text(self, text: str) -> None:
         """Note every address and every bare name in the user's own words. The host of an e-mail address is none."""
-        for host, address in _mentions(text):
-            self._hosts.setdefault(host, "user_message")
-            parsed = parse_address(address, self._limits)
+        for mention in _mentions(text):
+            self._hosts.setdefault(mention.host, "user_message")
+            parsed = parse_address(mention.address, self._limits)
             if isinstance(parsed, Address):
                 self._addresses.setdefault(parsed.text, "user_message")
 
@@ -111,6 +122,15 @@ class SeenHosts:
         return self._hosts.get(address.host, "unknown")
 
 
+def first_address(text: str, limits: Limits) -> Address | None:
+    """Return the first address with a scheme that `text` names and that can be read, or None. A bare name is none."""
+    for mention in _mentions(text):
+        address = None if mention.bare else parse_address(mention.address, limits)
+        if isinstance(address, Address):
+            return address
+    return None
+
+
 def same_site(one: Address, other: Address) -> bool:
     """Say whether two addresses are on one site: the same host, one leading ``www.`` aside.
 
@@ -123,8 +143,19 @@ def same_site(one: Address, other: Address) -> bool:
     return one.host.removeprefix("www.") == other.host.removeprefix("www.")
 
 
-def _mentions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each host that `text` names, with the address in which it stands."""
+def first_address(text: str, limits: Limits) -> Address | None:
+    """Return the first address that `text` writes out with its scheme and that can be read, or None."""
+    for scheme in _SCHEME.finditer(text):
+        authority, at = _match(_AUTHORITY, text, scheme.end())
+        rest, _ = _match(_REST, text, at)
+        parsed = parse_address(scheme[0] + authority.rstrip(".:_-") + _trimmed(rest), limits)
+        if isinstance(parsed, Address):
+            return parsed
+    return None
+
+
+def _mentions(text: str) -> Iterator[_Mention]:
+    """Yield what `text` names, in order."""
     at = 0
     for scheme in _SCHEME.finditer(text):
         if scheme.start() < at:
@@ -139,11 +170,12 @@ def _mentions(text: str) -> Iterator[tuple[str, str]]:
         if colon := authority.find(":", authority.find("]") + 1) + 1:
             host, port = authority[: colon - 1], authority[colon - 1 :]
         for found in _hosts(host):
-            yield found, f"{scheme[0]}{f'[{found}]' if ':' in found else found}{port}{_trimmed(rest)}"
+            authority = f"[{found}]" if ":" in found else found
+            yield _Mention(found, f"{scheme[0]}{authority}{port}{_trimmed(rest)}")
     yield from _bare_names(text, at, len(text))
 
 
-def _bare_names(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
+def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
     """Yield the names without a scheme between `start` and `end`: ``example.org``, ``example.org/docs``."""
     at = start
     while (match := _NAME.search(text, at, end)) is not None:
@@ -156,7 +188,7 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[tuple[str, str]]:
         if hosts:
             port, at = _match(_PORT, text, at)
             rest, at = _match(_REST, text, at)
-            yield from ((host, f"https://{host}{port}{_trimmed(rest)}") for host in hosts)
+            yield from (_Mention(host, f"https://{host}{port}{_trimmed(rest)}", bare=True) for host in hosts)
 
 
 def _hosts(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 from hostcall.data import Refused
 from hostcall.limits import Limits
 from hostcall.web.address import Address, parse_address
-from hostcall.web.seen import SeenHosts, same_site
+from hostcall.web.seen import SeenHosts, first_address, same_site
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -267,3 +267,20 @@ class TestByAddress:
 def test_what_one_site_is(one: str, other: str, same: bool) -> None:
     assert same_site(_address(one), _address(other)) is same
     assert same_site(_address(other), _address(one)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("Read https://example.org/docs, then https://other.net/", "https://example.org/docs"),
+        ("first other.net, then http://example.org", "https://example.org/"),
+        ("https://example.org:8443/x and https://other.net/", "https://other.net/"),
+        ("https://user@example.org and https://other.net/", "https://other.net/"),
+        ("(https://[2606:4700::1111]:443/x)", "https://[2606:4700::1111]/x"),
+        ("main.rs and example.org", None),
+        ("", None),
+    ],
+)
+def test_the_first_address_of_a_text_is_one_with_a_scheme_that_can_be_read(text: str, address: str | None) -> None:
+    found = first_address(text, LIMITS)
+    assert (None if found is None else found.text) == address
