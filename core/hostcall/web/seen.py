@@ -143,17 +143,6 @@ def same_site(one: Address, other: Address) -> bool:
     return one.host.removeprefix("www.") == other.host.removeprefix("www.")
 
 
-def first_address(text: str, limits: Limits) -> Address | None:
-    """Return the first address that `text` writes out with its scheme and that can be read, or None."""
-    for scheme in _SCHEME.finditer(text):
-        authority, at = _match(_AUTHORITY, text, scheme.end())
-        rest, _ = _match(_REST, text, at)
-        parsed = parse_address(scheme[0] + authority.rstrip(".:_-") + _trimmed(rest), limits)
-        if isinstance(parsed, Address):
-            return parsed
-    return None
-
-
 def _mentions(text: str) -> Iterator[_Mention]:
     """Yield what `text` names, in order."""
     at = 0
@@ -192,14 +181,14 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
 
 
 def _hosts(text: str) -> Iterator[str]:
-    """Yield the host that `text` is, and the plain names in it that a script without blanks surrounds."""
+    """Yield the plain names in `text` that a script without blanks surrounds, likelier meant, and the host that it is."""
     host = read_host(text)
-    if host is not None:
-        yield host
     for match in _EMBEDDED.finditer(text):
         embedded = read_host(match[0])
         if embedded is not None and embedded != host and "." in embedded:
             yield embedded
+    if host is not None:
+        yield host
 
 
 def _ends_in_a_word(host: str) -> bool:

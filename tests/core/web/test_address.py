@@ -2,15 +2,15 @@
 
 import ada_url
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from hostcall.data import CheckedAddress, Refused
 from hostcall.limits import Limits
 from hostcall.web.address import Address, checked_addresses, join, parse_address, same_ip
 from hostcall.web.networks import Networks
 from hostcall.web.ranges import is_public, read_ip
 from hostcall.web.settings import Web
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from tests.strategies_web import addresses, pieces, v4_numbers, v6_numbers
 
 LIMITS = Limits()

@@ -5,10 +5,10 @@ import unicodedata
 import ada_url
 import idna
 import pytest
-from hostcall.web.hosts import _NEWER_THAN_UNICODE_14, is_literal, is_special_name, read_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostcall.web.hosts import _NEWER_THAN_UNICODE_14, is_literal, is_special_name, read_host
 from tests.strategies_web import names, pieces, v4_numbers, v6_numbers
 
 

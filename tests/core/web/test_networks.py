@@ -1,13 +1,13 @@
 """The operator's settings on hosts and networks, and which word wins."""
 
 import pytest
+from hypothesis import given
+
 from hostcall.data import Refused
 from hostcall.errors import SettingsError
 from hostcall.web.networks import Networks
 from hostcall.web.ranges import is_public, read_ip
 from hostcall.web.settings import Web
-from hypothesis import given
-
 from tests.strategies_web import v4_numbers
 
 

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import netaddr.ip
 import pytest
+from hypothesis import given
+from lxml import etree
+
 from hostcall.web.ranges import (
     ALLOCATED_V6,
     REFUSED_V4,
@@ -15,9 +18,6 @@ from hostcall.web.ranges import (
     is_public,
     read_ip,
 )
-from hypothesis import given
-from lxml import etree
-
 from tests.strategies_web import v4_numbers, v6_numbers
 
 # Blocks that the IPv6 list refuses without naming them, with what they are.

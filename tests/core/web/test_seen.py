@@ -3,13 +3,13 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hostcall.data import Refused
 from hostcall.limits import Limits
 from hostcall.web.address import Address, parse_address
 from hostcall.web.seen import SeenHosts, first_address, same_site
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.strategies_web import addresses, names, pieces
 
 LIMITS = Limits()
@@ -277,6 +277,7 @@ def test_what_one_site_is(one: str, other: str, same: bool) -> None:
         ("https://example.org:8443/x and https://other.net/", "https://other.net/"),
         ("https://user@example.org and https://other.net/", "https://other.net/"),
         ("(https://[2606:4700::1111]:443/x)", "https://[2606:4700::1111]/x"),
+        ("看看https://example.org吗", "https://example.org/"),
         ("main.rs and example.org", None),
         ("", None),
     ],
