@@ -42,78 +42,98 @@ _REAL = "<>|[]"
 _LOOK_ALIKE = "‹›¦⟦⟧"
 # None of the look-alikes folds back to its original under NFKC, which some tokenizers apply first; `［` would.
 _TO_LOOK_ALIKE = str.maketrans(_REAL, _LOOK_ALIKE)
-_TO_REAL = str.maketrans(_LOOK_ALIKE, _REAL)
 
-_INVISIBLE = re.compile(
-    "["
-    "\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls; tab, newline and the two page feeds are white space
-    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners and fillers without a glyph
-    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"  # zero width, bidirectional controls, invisible operators
-    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # tags, and selectors that can spell bytes
-    "]+"
+# The shapes of markers. Families are taken whole, because templates make new members of them every month: <|anything|>,
+# <|DSML|invoke name="x">, <|channel>, <channel|>, and the same with the full-width bars of DeepSeek's tokens. Of tags
+# and bracketed names only those are taken that are in the list; white space and attributes do not save them.
+#
+# Every repeat is bounded and none runs over another opening sign, so a search is linear; and none takes a look-alike,
+# so that what was defused once is never part of a later match, which makes `defuse` idempotent.
+_TAG_SHAPE = (
+    r"L(?:/?B{1,2}[^\sLGBlgb]{1,64}B{1,2}[^LGBlgb\n]{0,120}G"
+    r"|B/?[A-Za-z_][\w./:-]{0,63}G"
+    r"|/?[A-Za-z_][\w./:-]{0,63}BG"
+    r"|/?[｜‖][^LGlg\n]{1,120}G"
+    r"|L?\s{0,4}/?\s{0,4}(?P<name>[^\sLGBlgb=/\[\]]{1,64})(?:(?P<equals>\s{0,4}=)|(?:\s[^LGlg\n]{0,200})?/?G{1,2}))"
 )
-# The two joiners shape Persian, Indic scripts and emoji, the two selectors choose an emoji's look. They do so after a
-# character that is not ASCII (a keycap is the exception); after one that is, or in a row, they can only hide something.
-_STRAY_JOINERS = re.compile(
-    "(?<![^\x00-\x7f])(?:[\u200c\u200d]|[\ufe0e\ufe0f](?!\u20e3))[\u200c\u200d\ufe0e\ufe0f]*"
-    "|(?<=[\u200c\u200d\ufe0e\ufe0f]{2})[\u200c\u200d\ufe0e\ufe0f]+"
+_BRACKET = re.compile(r"\[(?P<name>[^\[\]⟦⟧\n]{1,48})\]")
+_DEFUSED_BRACKET = re.compile(r"⟦(?P<name>[^\[\]⟦⟧\n]{1,48})⟧")
+_LIST_ENTRY = re.compile(r"<{1,2}/?(?P<name>[^\s<>|=/\[\]]{1,64})(?P<equals>=)?")
+_BRACKET_ENTRY = re.compile(r"\[/?(?P<name>[^\[\]]{1,48})\]")
+
+
+def _shape(pattern: str, signs: str, others: str) -> re.Pattern[str]:
+    """Return one shape, written in the real signs or in the look-alikes."""
+    letters = dict(zip("LGB", (re.escape(sign) for sign in signs), strict=True))
+    letters |= dict(zip("lgb", others, strict=True))
+    return re.compile(re.sub(r"[LGB]|(?<=[LGBlgb])[lgb]", lambda found: letters[found[0]], pattern))
+
+
+def _listed(markers: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[str, ...]]:
+    """Return the names of tags, of tags with a value (``<function=``), of bracketed markers, and what has no shape."""
+    tags: set[str] = set()
+    valued: set[str] = set()
+    bracketed: set[str] = set()
+    others: list[str] = []
+    for marker in markers:
+        if found := _LIST_ENTRY.match(marker):
+            (valued if found["equals"] else tags).add(found["name"].lower())
+        elif found := _BRACKET_ENTRY.fullmatch(marker):
+            bracketed.add(_bracketed_name(found))
+        elif not marker.startswith("<") and any(sign in marker for sign in _REAL):
+            others.append(marker.lower())
+    return frozenset(tags), frozenset(valued), frozenset(bracketed), tuple(dict.fromkeys(others))
+
+
+def _bracketed_name(found: re.Match[str]) -> str:
+    return " ".join(found["name"].replace("/", " ").split()).lower()
+
+
+_TAGS, _VALUED, _BRACKETED, _OTHERS = _listed((*MARKERS, *_TURN_MARKERS))
+
+
+class _Translation:
+    """One direction of the bijection."""
+
+    def __init__(self, signs: str, others: str, bracket: re.Pattern[str], markers: tuple[str, ...]) -> None:
+        self._table = str.maketrans(signs, others)
+        self._tag = _shape(_TAG_SHAPE, signs[:3], others[:3])
+        self._tag_opening = signs[0]
+        self._bracket = bracket
+        self._bracket_opening = signs[3]
+        self._others = tuple((marker, re.compile(re.escape(marker), re.IGNORECASE)) for marker in markers)
+
+    def __call__(self, text: str) -> str:
+        if self._others:
+            lowered = text.lower()
+            for other, pattern in self._others:
+                if other in lowered:
+                    text = pattern.sub(self._whole, text)
+        if self._tag_opening in text:
+            text = self._tag.sub(self._if_listed_tag, text)
+        if self._bracket_opening in text:
+            text = self._bracket.sub(self._if_listed_bracket, text)
+        return text
+
+    def _whole(self, found: re.Match[str]) -> str:
+        return found[0].translate(self._table)
+
+    def _if_listed_tag(self, found: re.Match[str]) -> str:
+        name = found["name"]
+        if name is not None:
+            name = name.lower()
+            if name not in (_VALUED if found["equals"] else _TAGS):
+                return found[0]
+        return found[0].translate(self._table)
+
+    def _if_listed_bracket(self, found: re.Match[str]) -> str:
+        return found[0].translate(self._table) if _bracketed_name(found) in _BRACKETED else found[0]
+
+
+_DEFUSED = _Translation(_REAL, _LOOK_ALIKE, _BRACKET, _OTHERS)
+_UNDEFUSED = _Translation(
+    _LOOK_ALIKE, _REAL, _DEFUSED_BRACKET, tuple(marker.translate(_TO_LOOK_ALIKE) for marker in _OTHERS)
 )
-_LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
-_PAGE_FEEDS = re.compile("[\x0b\x0c]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-def _spaced(text: str) -> str:
-    """Return a pattern for a literal in which any white space stands for a blank."""
-    return r"\s{1,4}".join(re.escape(word) for word in text.split(" "))
-
-
-def _marker_pattern(marker: str) -> str:
-    """Return a pattern for one marker, with the white space and attributes that lenient readers let pass.
-
-    Every repeat is bounded, so a search is linear; and none takes a look-alike, so that what was defused once is never
-    part of a later match, which makes `defuse` idempotent.
-    """
-    inner = marker[1:-1].lstrip("/")
-    if not inner:
-        return _spaced(marker)
-    if marker[0] == "<" and marker[-1] == ">" and inner[0] not in "<|":
-        return rf"<\s{{0,4}}/?\s{{0,4}}{_spaced(inner)}(?:\s[^<>‹›\n]{{0,200}})?/?>"
-    if marker[0] == "[" and marker[-1] == "]" and "[" not in inner and "]" not in inner:
-        return rf"\[\s{{0,4}}/?\s{{0,4}}{_spaced(inner)}\s{{0,4}}\]"
-    if marker[0] == "<" and inner[0] not in "<|":
-        return rf"<\s{{0,4}}/?\s{{0,4}}{_spaced(marker.lstrip('</'))}"
-    return _spaced(marker)
-
-
-def _patterns(markers: tuple[str, ...]) -> list[str]:
-    """Return the patterns of all markers, each once; a marker without a bracket has no look-alike and is left out."""
-    bracketed = (marker for marker in markers if any(sign in marker for sign in _REAL))
-    return list(dict.fromkeys(_marker_pattern(marker) for marker in bracketed))
-
-
-# Families that templates make new members of every month: <|anything|>, <|DSML|invoke name="x">, <|channel>,
-# <channel|>, and the same with the full-width bars of DeepSeek's tokens.
-_FAMILIES = (
-    r"</?\|{1,2}[^\s<>|‹›¦]{1,64}\|{1,2}[^<>|‹›¦\n]{0,120}>",
-    r"<\|/?[A-Za-z_][\w./:-]{0,63}>",
-    r"</?[A-Za-z_][\w./:-]{0,63}\|>",
-    r"</?[｜‖][^<>‹›\n]{1,120}>",
-)
-_MARKED = re.compile("|".join((*_FAMILIES, *_patterns((*MARKERS, *_TURN_MARKERS)))), re.IGNORECASE)
-
-
-def _mirrored(pattern: str) -> str:
-    """Return the pattern of what `defuse` makes of the texts that a pattern matches."""
-    # Signs of the pattern language (classes, alternatives) stay; the literal brackets change, and in the classes the
-    # two families change places.
-    literal = pattern.replace(r"\|", "¦").replace(r"\[", "⟦").replace(r"\]", "⟧")
-    swapped = literal.translate(str.maketrans("<>‹›", "‹›<>"))
-    return swapped.replace("(?‹", "(?<")
-
-
-_DEFUSED = re.compile(_mirrored("|".join((*_FAMILIES, *_patterns((*MARKERS, *_TURN_MARKERS))))), re.IGNORECASE)
 
 
 def defuse(text: str) -> str:
@@ -126,29 +146,60 @@ def defuse(text: str) -> str:
     Returns:
         A text that is never longer than the one given. Done twice, it changes nothing.
     """
-    return defuse_counted(text)[0]
+    return _DEFUSED(_visible(text))
 
 
 def defuse_counted(text: str) -> tuple[str, int]:
     """Return the defused text, and how many invisible characters were dropped from it."""
-    if not text.isascii() or not text.isprintable():
-        text = _LINE_ENDS.sub("\n", text)
-        text = _PAGE_FEEDS.sub(" ", text)
-        text = _SURROGATES.sub("\ufffd", text)
-        visible = _STRAY_JOINERS.sub("", _INVISIBLE.sub("", text))
-    else:
-        visible = text
-    return _MARKED.sub(_with_look_alikes, visible), len(text) - len(visible)
+    visible = _visible(text)
+    return _DEFUSED(visible), len(text) - len(visible)
 
 
 def undefuse(text: str) -> str:
     """Return a text with its markers as they stood before `defuse`: to compare a quotation, never for a model."""
-    return _DEFUSED.sub(_with_real_signs, text)
+    return _UNDEFUSED(text)
 
 
-def _with_look_alikes(match: re.Match[str]) -> str:
-    return match[0].translate(_TO_LOOK_ALIKE)
+# Characters that nobody sees.
+
+_INVISIBLE = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls; only tab and newline mean something
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners and fillers without a glyph
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"  # zero width, bidirectional controls, invisible operators
+    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # tags, and selectors that can spell bytes
+)
+_DROPPED = re.compile(f"[{_INVISIBLE}]+")
+# The two joiners shape Persian, Indic scripts and emoji, the two selectors choose an emoji's look. They do so after a
+# character that is not ASCII (a keycap is the exception); after one that is, or in a row, they can only hide something.
+_STRAY_JOINERS = re.compile(
+    "(?<![^\x00-\x7f])(?:[\u200c\u200d]|[\ufe0e\ufe0f](?!\u20e3))[\u200c\u200d\ufe0e\ufe0f]*"
+    "|(?<=[\u200c\u200d\ufe0e\ufe0f]{2})[\u200c\u200d\ufe0e\ufe0f]+"
+)
+_CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in (0x09, 0x0A))
+_SUSPECT = re.compile(f"[{_INVISIBLE}\u200c\u200d\u2028\u2029\ufe0e\ufe0f\ud800-\udfff]")
+_LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
+_PAGE_FEEDS = re.compile("[\x0b\x0c]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def _with_real_signs(match: re.Match[str]) -> str:
-    return match[0].translate(_TO_REAL)
+def _visible(text: str) -> str:
+    """Return a text without the characters that nobody sees, other line ends written as newlines."""
+    # Nearly every text is clean. That is told fast: controls by a count of bytes, all else by a search of those lines
+    # that are not ASCII.
+    plain = text.encode("ascii", "ignore")
+    clean = len(plain.translate(None, _CONTROLS)) == len(plain)
+    if clean and (len(plain) == len(text) or _SUSPECT.search(_not_ascii(text)) is None):
+        return text
+    text = _LINE_ENDS.sub("\n", text)
+    return "\n".join(line if _SUSPECT.search(line) is None else _visible_line(line) for line in text.split("\n"))
+
+
+def _not_ascii(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if not line.isascii())
+
+
+def _visible_line(line: str) -> str:
+    line = _PAGE_FEEDS.sub(" ", line)
+    line = _SURROGATES.sub("\ufffd", line)
+    return _STRAY_JOINERS.sub("", _DROPPED.sub("", line))

@@ -14,10 +14,11 @@ from lxml import etree
 
 from hostcall.web.charset import charset_of, decode
 from hostcall.web.defuse import defuse
-from hostcall.web.page_blocks import Enough, Reader
+from hostcall.web.page_blocks import Reader
 from hostcall.web.page_elements import HANDLERS
 from hostcall.web.page_links import page_links
 from hostcall.web.page_main import main_text
+from hostcall.web.page_target import Target
 
 MAX_LINKS = 24
 _PIECE = 32_768
@@ -89,25 +90,27 @@ def read_page(data: bytes, content_type: str, address: str, *, max_chars: int) -
 
 def _parsed(text: str, *, keep_buttons: bool) -> tuple[Reader, bool]:
     """Return the reader that has seen the page, and whether it saw the whole of it."""
-    reader = Reader(HANDLERS, keep_buttons=keep_buttons)
+    reader = Reader(HANDLERS, keep_buttons)
+    target = Target(reader)
     # NULs would come out as replacement characters, and one of our own signs is a NUL. Lone surrogates, which only a
     # broken decoder makes, are no UTF-8.
     data = text.replace("\0", "").encode("utf-8", "replace")
     # The stubs ask for a `comment` that lxml does without: with one, each comment would cost a call.
-    target: Any = reader
-    parser = etree.HTMLParser(target=target, encoding="utf-8", no_network=True, huge_tree=False)
+    untyped: Any = target
+    parser = etree.HTMLParser(target=untyped, encoding="utf-8", no_network=True, huge_tree=False)
     whole = True
     try:
         for at in range(0, len(data), _PIECE):
             parser.feed(data[at : at + _PIECE])
-        if data:
-            parser.close()
-    except (Enough, etree.LxmlError):
+            if target.full:
+                whole = False
+                break
+        else:
+            if data:
+                parser.close()
+    except etree.LxmlError:
         whole = False
-    try:
-        reader.finish()
-    except Enough:
-        whole = False
+    target.close()
     return reader, whole
 
 
@@ -160,7 +163,7 @@ class _Fences:
         """What closes the open block: its indentation and its fence."""
 
     def take(self, line: str) -> None:
-        found = _FENCE.match(line)
+        found = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if found is None:
             return
         if not self.open:

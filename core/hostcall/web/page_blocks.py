@@ -1,22 +1,19 @@
-"""The target that lxml's parser calls: one flat list of blocks, and no tree.
+"""A page as one flat list of blocks: what was read so far, and what the handlers of elements do to it.
 
-A tree costs memory and time (libxml2's is quadratic in the attributes of one element), and loses what stands deeper
-than 255 elements or after a second root. A target sees everything once, in order. The text of the open block is a list
-of pieces; a block ends where a browser would begin a new line. Containers are pairs of indexes into the list of blocks.
-
-What an element does stands in `page_elements`: a handler for each tag, which returns what is to be done at its end.
+The text of the open block is a list of pieces; a block ends where a browser would begin a new line. Containers are
+pairs of indexes into the list of blocks. What an element does stands in `page_elements` and its neighbours: a handler
+for each tag, which returns what is to be done at the element's end.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from hostcall.web.defuse import defuse
-from hostcall.web.page_style import WHITE, ClassVerdict, Judge, named_colour, same_colour, words
+import attrs
 
-# Browsers stop nesting at 512 too. Real pages stay under 50; past it each end tag costs a scan of all open elements.
-MAX_OPEN = 512
-MAX_BLOCKS = 100_000
+from hostcall.web.defuse import defuse
+from hostcall.web.page_style import WHITE
+
 MAX_PREFIX = 40
 """Columns that nesting may indent. Deeper lists keep their markers but go no further to the right."""
 GOOD_CHARS = 50
@@ -26,10 +23,6 @@ BREAK = "\0"
 
 # Flags of a block.
 BOILERPLATE, SHELL, CODE, TABLE, HEADING = 1, 2, 4, 8, 16
-
-
-class Enough(Exception):  # noqa: N818  not an error: the page is cut here, as a browser would
-    """The page went past a bound; what was read so far stands."""
 
 
 class Block(NamedTuple):
@@ -77,130 +70,65 @@ class Skip:
     """Returned by a handler: the element and all inside are dropped."""
 
 
-_JUDGED = frozenset(("class", "style", "hidden", "aria-hidden", "role", "id", "bgcolor", "color"))
-_CONTAINERS = frozenset(("div", "section", "ul", "ol", "table", "form", "p", "aside", "header", "dl", "figure"))
-_SMALL = frozenset(("span", "td", "th", "a", "i", "b", "em", "code"))
-_BOILERPLATE_ROLES = words(
-    "navigation banner contentinfo complementary search menu menubar toolbar alertdialog dialog tablist"
-)
 _MAX_LINKS = 5000
+_new = tuple.__new__
 
 
+@attrs.define(eq=False)
 class Reader:
-    """Reads one page. The parser calls `start`, `end` and `data`; `finish` closes what the page left open."""
+    """What was read of a page so far, and where in it we are."""
 
-    def __init__(self, handlers: Mapping[str, Handler], *, keep_buttons: bool) -> None:
-        self.keep_buttons = keep_buttons
-        self.judge = Judge()
-        self.blocks: list[Block] = []
-        self.ranges: list[tuple[str, int, int]] = []
-        """Containers, as (``main``, ``article`` or empty, first block, block after the last)."""
-        self.deferred: list[tuple[int, int]] = []
-        """Ranges that look like boilerplate by their class only."""
-        self.links: dict[str, Link] = {}
-        self.title = ""
-        self.language = ""
-        self.published = ""
-        self.time = ""
-        self.base = ""
-        self.scripts = 0
-        self.button_chars = 0
-        self.cells = 0
-        self.rows_and_cells = 0
-        # The open block.
-        self.buffer: list[str] = []
-        self.breaks = False
-        self.link_chars = 0
-        self.first: str | None = None
-        self.prefix = ""
-        self.separator = "\n\n"
-        # Where open inline elements began in the buffer; -1 when none is open.
-        self.code_at = self.sup_at = self.del_at = self.link_at = -1
-        self.sup_linked = False
-        self.link: tuple[str, str] | None = None
-        # Where we are.
-        self.boilerplate = 0
-        self.shell = 0
-        self.article = 0
-        self.heading = 0
-        self.in_pre = 0
-        self.language_of_code = ""
-        self.background = WHITE
-        self.lists: list[Any] = []
-        self.tables: list[Any] = []
-        self.math: list[Any] = []
-        self._skipping = 0
-        self._skipping_button = False
-        self._endings: list[Ending] = []
-        self._handlers = handlers
+    handlers: Mapping[str, Handler]
+    """What each tag means here: ordinary text, a code block or a formula."""
+    keep_buttons: bool
+    blocks: list[Block] = attrs.Factory(list)
+    ranges: list[tuple[str, int, int]] = attrs.Factory(list)
+    """Containers, as (``main``, ``article`` or empty, first block, block after the last)."""
+    deferred: list[tuple[int, int]] = attrs.Factory(list)
+    """Ranges that look like boilerplate by their class only."""
+    links: dict[str, Link] = attrs.Factory(dict)
+    title: str = ""
+    language: str = ""
+    published: str = ""
+    time: str = ""
+    base: str = ""
+    scripts: int = 0
+    button_chars: int = 0
+    cells: int = 0
+    """Cells of the tables that were written."""
+    rows_and_cells: int = 0
+    """Rows and cells of all tables that were met."""
 
-    # Calls of the parser.
+    # The open block.
+    buffer: list[str] = attrs.Factory(list)
+    """Its pieces. Always the same list: the parser appends to it without asking."""
+    breaks: bool = False
+    link_chars: int = 0
+    first: str | None = None
+    prefix: str = ""
+    separator: str = "\n\n"
+    # Where open inline elements began in the buffer; -1 when none is open.
+    code_at: int = -1
+    sup_at: int = -1
+    del_at: int = -1
+    link_at: int = -1
+    inline: int = 0
+    """How many of these are open."""
+    href: str = ""
+    """The address of the open link; empty when it leads to a place on the page itself."""
+    rel: str = ""
 
-    def start(self, tag: str, attributes: Attributes, _namespaces: object = None) -> None:
-        """Open an element. The third argument is passed by some versions of lxml only."""
-        if self._skipping:
-            self._skipping += 1
-            if self._skipping > MAX_OPEN:
-                raise Enough
-            return
-        endings = self._endings
-        if len(endings) >= MAX_OPEN:
-            raise Enough
-        undo: Ending = None
-        if attributes and not _JUDGED.isdisjoint(attributes):
-            judged = self._judged(tag, attributes)
-            if judged is Skip:
-                self._skipping = 1
-                return
-            undo = judged  # type: ignore[assignment]  # the class itself was ruled out above
-        handler = self._handlers.get(tag)
-        if handler is None:
-            endings.append(undo)
-            return
-        ending = handler(self, attributes)
-        if ending is Skip:
-            self._skipping = 1
-            if tag == "button":
-                self._skipping_button = True
-            if undo is not None:
-                undo[0](self, undo[1])
-            return
-        endings.append(ending if undo is None else (_both, (ending, undo)))  # type: ignore[arg-type]  # as above
-
-    def end(self, tag: str) -> None:
-        """Close the element that was opened last: libxml2 closes in order whatever the page does."""
-        if self._skipping:
-            self._skipping -= 1
-            if not self._skipping:
-                self._skipping_button = False
-            return
-        if self._endings:
-            ending = self._endings.pop()
-            if ending is not None:
-                ending[0](self, ending[1])
-
-    def data(self, text: str) -> None:
-        """Take a piece of character data."""
-        if self._skipping:
-            if self._skipping_button:
-                self.button_chars += len(text)
-            return
-        if self.buffer or self.in_pre or not text.isspace():
-            self.buffer.append(text)
-
-    def close(self) -> None:
-        """Do nothing: lxml wants it, and `finish` does the work also when a page was cut."""
-
-    def finish(self) -> None:
-        """Close every open element and the last block."""
-        self._skipping = 0
-        while self._endings:
-            ending = self._endings.pop()
-            if ending is not None:
-                ending[0](self, ending[1])
-        self.flush()
-
-    # What handlers use.
+    # Where we are.
+    boilerplate: int = 0
+    shell: int = 0
+    article: int = 0
+    heading: int = 0
+    in_pre: int = 0
+    language_of_code: str = ""
+    background: str = WHITE
+    lists: list[Any] = attrs.Factory(list)
+    tables: list[Any] = attrs.Factory(list)
+    math: list[Any] = attrs.Factory(list)
 
     def flush(self) -> None:
         """End the open block."""
@@ -211,10 +139,17 @@ class Reader:
             if not buffer[-1].endswith("\n"):
                 buffer.append("\n")
             return
-        if self.code_at >= 0 or self.del_at >= 0 or self.sup_at >= 0 or self.link_at >= 0:
+        if len(buffer) == 1 and buffer[0].isspace() and not self.inline:
+            buffer.clear()
+            return
+        if self.inline:
             self._end_inline()
-        text = " ".join("".join(buffer).split())
+        text = " ".join(("".join(buffer) if len(buffer) > 1 else buffer[0]).split())
         buffer.clear()
+        if not text:
+            self.link_chars = 0
+            self.breaks = False
+            return
         links, self.link_chars = self.link_chars, 0
         if self.breaks:
             self.breaks = False
@@ -224,8 +159,6 @@ class Reader:
 
     def add(self, text: str, links: int, flags: int) -> None:
         """Add a finished block."""
-        if len(self.blocks) >= MAX_BLOCKS:
-            raise Enough
         if self.boilerplate:
             flags |= BOILERPLATE
         if self.shell:
@@ -234,7 +167,8 @@ class Reader:
         if first is None:
             first = self.prefix
         self.first = None
-        self.blocks.append(Block(self.separator, first, self.prefix, text, links, flags))
+        # As `Block(…)`, at a third of its cost.
+        self.blocks.append(_new(Block, (self.separator, first, self.prefix, text, links, flags)))
         self.separator = "\n\n"
 
     def replace(self, at: int, text: str) -> None:
@@ -242,29 +176,37 @@ class Reader:
         del self.buffer[at:]
         if text:
             self.buffer.append(text)
-        # Elements that are closed out of order may have begun in what is gone.
-        self.code_at = min(self.code_at, at)
-        self.sup_at = min(self.sup_at, at)
-        self.del_at = min(self.del_at, at)
-        self.link_at = min(self.link_at, at)
+        # Elements that are closed out of order may have begun in what is gone. (`min` would cost five times as much.)
+        if self.code_at > at:
+            self.code_at = at
+        if self.sup_at > at:
+            self.sup_at = at
+        if self.del_at > at:
+            self.del_at = at
+        if self.link_at > at:
+            self.link_at = at
 
     def switch(self, handlers: Mapping[str, Handler]) -> Mapping[str, Handler]:
         """Read elements by other handlers from here on; return those that held so far."""
-        before, self._handlers = self._handlers, handlers
+        before, self.handlers = self.handlers, handlers
         return before
+
+    def taken(self, at: int) -> str:
+        """Take the text of the open block from an index on out of it, and return it."""
+        text = "".join(self.buffer[at:])
+        del self.buffer[at:]
+        return text
 
     def add_link(self, size: int) -> None:
         """Record the open link. The first one outside boilerplate stands for all of the same address."""
-        if self.link is None:
-            return
-        href, rel = self.link
+        href = self.href
         known = self.links.get(href)
         if known is None:
             if len(self.links) >= _MAX_LINKS:
                 return
         elif not known.boilerplate or self.boilerplate:
             return
-        self.links[href] = Link(href, len(self.blocks), self.boilerplate > 0, size, rel, len(self.links))
+        self.links[href] = _new(Link, (href, len(self.blocks), self.boilerplate > 0, size, self.rel, len(self.links)))
 
     # Private.
 
@@ -274,7 +216,7 @@ class Reader:
         if self.link_at >= 0:
             size = sum(map(len, buffer[self.link_at :]))
             self.link_chars += size
-            if size:
+            if size and self.href:
                 self.add_link(size)
             self.link_at = 0
         if self.code_at >= 0:
@@ -285,62 +227,10 @@ class Reader:
             self.del_at = 0
         self.sup_at = -1
 
-    def _judged(self, tag: str, attributes: Attributes) -> "Ending | type[Skip]":
-        """Return what an element's attributes do to it.
-
-        Security:
-            Rule 6, page text is data. Threat: text that a person who looks at the page does not see, written to steer
-            the model. What the attributes hide is dropped with all inside, whatever is said further in.
-        """
-        get = attributes.get
-        hidden = get("hidden")
-        if hidden is not None and hidden[:20].strip().lower() != "until-found":
-            return Skip
-        if "aria-hidden" in attributes and attributes["aria-hidden"][:20].strip().lower() == "true":
-            return Skip
-        undo: Ending = None
-        if ("style" in attributes or "bgcolor" in attributes or "color" in attributes) and tag not in ("html", "body"):
-            colours = self._coloured(attributes)
-            if colours is Skip:
-                return Skip
-            undo = colours  # type: ignore[assignment]  # the class itself was ruled out above
-        classes = get("class")
-        verdict: ClassVerdict | None = None
-        if classes:
-            verdict = self.judge.classes(classes)
-            if verdict.drop or (verdict.drop_small and tag in _SMALL):
-                return Skip
-            if verdict.language and tag != "code":
-                undo = (_restore_language, (self.language_of_code, undo))
-                self.language_of_code = verdict.language
-        if tag in _CONTAINERS and not self.in_pre:
-            role = get("role")
-            if role is not None and role[:20].strip().lower() in _BOILERPLATE_ROLES:
-                self.flush()
-                self.boilerplate += 1
-                return (_end_boilerplate, undo)
-            identity = get("id")
-            if (verdict is not None and verdict.boilerplate) or (identity and self.judge.classes(identity).boilerplate):
-                self.flush()
-                return (_end_deferred, (len(self.blocks), undo))
-        return undo
-
-    def _coloured(self, attributes: Attributes) -> "Ending | type[Skip]":
-        hidden, colour, background = self.judge.style(attributes.get("style", ""))
-        if hidden:
-            return Skip
-        background = background or named_colour(attributes.get("bgcolor", ""))
-        colour = colour or named_colour(attributes.get("color", ""))
-        if colour and same_colour(colour, background or self.background):
-            return Skip
-        if not background or background == self.background:
-            return None
-        before, self.background = self.background, background
-        return (_restore_background, before)
-
 
 def _end_block(reader: Reader, _: Any) -> None:
-    reader.flush()
+    if reader.buffer:
+        reader.flush()
 
 
 END_BLOCK: Ending = (_end_block, None)
@@ -351,34 +241,6 @@ def start_block(reader: Reader, _: Attributes) -> Ending:
     if reader.buffer:
         reader.flush()
     return END_BLOCK
-
-
-def _both(reader: Reader, endings: tuple[Ending, Ending]) -> None:
-    for ending in endings:
-        if ending is not None:
-            ending[0](reader, ending[1])
-
-
-def _restore_language(reader: Reader, before: tuple[str, Ending]) -> None:
-    reader.language_of_code = before[0]
-    _both(reader, (before[1], None))
-
-
-def _restore_background(reader: Reader, before: str) -> None:
-    reader.background = before
-
-
-def _end_boilerplate(reader: Reader, undo: Ending) -> None:
-    reader.flush()
-    reader.boilerplate -= 1
-    _both(reader, (undo, None))
-
-
-def _end_deferred(reader: Reader, begun: tuple[int, Ending]) -> None:
-    reader.flush()
-    if len(reader.blocks) > begun[0]:
-        reader.deferred.append((begun[0], len(reader.blocks)))
-    _both(reader, (begun[1], None))
 
 
 def code_span(text: str) -> str:

@@ -21,7 +21,7 @@ from hostcall.web.page_head import HEAD_HANDLERS
 from hostcall.web.page_inline import INLINE_HANDLERS, anchor
 from hostcall.web.page_items import ITEM_HANDLERS
 from hostcall.web.page_math import start_math
-from hostcall.web.page_style import is_language, words
+from hostcall.web.page_style import LOOKED_AT, is_language, judge_classes, words
 from hostcall.web.page_tables import TABLE_HANDLERS
 
 # Blocks.
@@ -89,7 +89,7 @@ def _aside(reader: Reader, attributes: Attributes) -> Ending:
     if not reader.article:
         return _boilerplate(reader, attributes)
     reader.flush()
-    if reader.judge.classes(attributes.get("class", "")).admonition or attributes.get("role") == "note":
+    if judge_classes(attributes.get("class", "")[:LOOKED_AT]).admonition or attributes.get("role") == "note":
         return END_BLOCK
     return (_end_aside, len(reader.blocks))
 
@@ -125,19 +125,18 @@ def _end_heading(reader: Reader, before: str | None) -> None:
 
 def _code_block(reader: Reader, attributes: Attributes) -> Ending:
     reader.flush()
-    state = (reader.buffer, reader.language_of_code, reader.switch(IN_CODE))
+    state = (reader.language_of_code, reader.switch(IN_CODE))
     named = attributes.get("data-lang") or attributes.get("data-language") or ""
     if is_language(named.lower()):
         reader.language_of_code = named.lower()
-    reader.buffer = []
     reader.in_pre += 1
     return (_end_code_block, state)
 
 
-def _end_code_block(reader: Reader, state: tuple[list[str], str, Mapping[str, Handler]]) -> None:
-    text = "".join(reader.buffer)
+def _end_code_block(reader: Reader, state: tuple[str, Mapping[str, Handler]]) -> None:
+    text = reader.taken(0)
     language = reader.language_of_code
-    reader.buffer, reader.language_of_code, handlers = state
+    reader.language_of_code, handlers = state
     reader.switch(handlers)
     reader.in_pre -= 1
     text = text.removeprefix("\n").rstrip()
@@ -148,7 +147,7 @@ def _end_code_block(reader: Reader, state: tuple[list[str], str, Mapping[str, Ha
 
 def _code_in_code(reader: Reader, attributes: Attributes) -> Ending:
     if attributes and not reader.language_of_code:
-        verdict = reader.judge.classes(attributes.get("class", ""))
+        verdict = judge_classes(attributes.get("class", "")[:LOOKED_AT])
         named = (attributes.get("data-lang") or attributes.get("data-language") or "").lower()
         reader.language_of_code = verdict.language or (named if is_language(named) else "")
     return None

@@ -15,9 +15,7 @@ def _script(reader: Reader, attributes: Attributes) -> "Ending | type[Skip]":
     if kind.startswith("math/tex"):
         return start_math_script(reader)
     if kind == "application/ld+json" and not reader.published:
-        state = reader.buffer
-        reader.buffer = []
-        return (_end_linked_data, state)
+        return (_end_linked_data, len(reader.buffer))
     reader.scripts += 1
     return Skip
 
@@ -27,9 +25,8 @@ _DATE = re.compile(r"\s{0,9}([12][0-9]{3}-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-
 _LOOKED_AT = 20_000
 
 
-def _end_linked_data(reader: Reader, state: list[str]) -> None:
-    text = "".join(reader.buffer)[:_LOOKED_AT]
-    reader.buffer = state
+def _end_linked_data(reader: Reader, begun: int) -> None:
+    text = reader.taken(begun)[:_LOOKED_AT]
     if found := _PUBLISHED.search(text):
         _publish(reader, found[1])
 
@@ -80,14 +77,11 @@ def _html(reader: Reader, attributes: Attributes) -> Ending:
 
 
 def _title(reader: Reader, _: Attributes) -> Ending:
-    state = reader.buffer
-    reader.buffer = []
-    return (_end_title, state)
+    return (_end_title, len(reader.buffer))
 
 
-def _end_title(reader: Reader, state: list[str]) -> None:
-    text = " ".join("".join(reader.buffer).split())
-    reader.buffer = state
+def _end_title(reader: Reader, begun: int) -> None:
+    text = " ".join(reader.taken(begun).split())
     reader.title = reader.title or text[:_MAX_FIELD]
 
 

@@ -13,25 +13,37 @@ def _code(reader: Reader, _: Attributes) -> Ending:
     if reader.code_at >= 0:
         return None
     reader.code_at = len(reader.buffer)
-    return (_end_code, None)
+    reader.inline += 1
+    return _END_CODE
 
 
 def _end_code(reader: Reader, _: None) -> None:
     at = reader.code_at
-    if at >= 0:
-        reader.replace(at, code_span("".join(reader.buffer[at:])))
-        reader.code_at = -1
+    reader.inline -= 1
+    if at < 0:
+        return
+    reader.code_at = -1
+    buffer = reader.buffer
+    if len(buffer) - at == 1 and "`" not in buffer[at] and buffer[at].strip() == buffer[at]:
+        buffer[at] = f"`{buffer[at]}`"
+    else:
+        reader.replace(at, code_span("".join(buffer[at:])))
+
+
+_END_CODE: Ending = (_end_code, None)
 
 
 def _struck(reader: Reader, _: Attributes) -> Ending:
     if reader.del_at >= 0:
         return None
     reader.del_at = len(reader.buffer)
+    reader.inline += 1
     return (_end_struck, None)
 
 
 def _end_struck(reader: Reader, _: None) -> None:
     at = reader.del_at
+    reader.inline -= 1
     if at >= 0:
         reader.replace(at, struck("".join(reader.buffer[at:])))
         reader.del_at = -1
@@ -41,6 +53,7 @@ def _superscript(reader: Reader, _: Attributes) -> Ending:
     if reader.sup_at >= 0:
         return None
     reader.sup_at = len(reader.buffer)
+    reader.inline += 1
     return (_end_superscript, None)
 
 
@@ -55,6 +68,7 @@ def _end_superscript(reader: Reader, _: None) -> None:
     """
     at = reader.sup_at
     reader.sup_at = -1
+    reader.inline -= 1
     if at < 0 or at >= len(reader.buffer):
         return
     inner = " ".join("".join(reader.buffer[at:]).split())
@@ -65,28 +79,38 @@ def _end_superscript(reader: Reader, _: None) -> None:
 
 
 def anchor(reader: Reader, attributes: Attributes) -> Ending:
+    """Begin a link: its text stays, its address goes to the list of links."""
     href = attributes.get("href") if attributes else None
     if href is None:
         return None
-    reader.link = (href, attributes.get("rel", ""))
+    # What leads to another place on the same page is no link to follow.
+    reader.href = href.partition("#")[0]
+    reader.rel = attributes.get("rel", "")
     reader.link_at = len(reader.buffer)
-    return (_end_anchor, None)
+    reader.inline += 1
+    return _END_ANCHOR
 
 
 def _end_anchor(reader: Reader, _: None) -> None:
     at = reader.link_at
+    reader.inline -= 1
     if at < 0:
         return
-    size = 0
-    pieces = reader.buffer[at:]
-    if len(pieces) < 2 and (pieces[0].strip() if pieces else "") in _PERMALINKS:
-        del reader.buffer[at:]
-    else:
-        size = sum(map(len, pieces))
-        reader.link_chars += size
-    reader.add_link(size)
     reader.link_at = -1
-    reader.link = None
+    buffer = reader.buffer
+    if len(buffer) - at == 1:
+        size = len(buffer[at])
+        if size <= 3 and buffer[at].strip() in _PERMALINKS:
+            del buffer[at:]
+            size = 0
+    else:
+        size = sum(map(len, buffer[at:]))
+    reader.link_chars += size
+    if reader.href:
+        reader.add_link(size)
+
+
+_END_ANCHOR: Ending = (_end_anchor, None)
 
 
 def _break(reader: Reader, _: Attributes) -> Ending:

@@ -8,19 +8,24 @@ from hostcall.web.page_blocks import MAX_PREFIX, Attributes, Ending, Handler, Re
 
 def _open_item(reader: Reader, marker: str, separator: str) -> Ending:
     """Begin something whose first block has a marker and whose other lines are indented by the marker's width."""
-    state = (reader.prefix, reader.first)
-    if reader.first is None:
+    before, first = reader.prefix, reader.first
+    if first is None:
         reader.separator = separator
-    reader.first = (reader.prefix if reader.first is None else reader.first)[: MAX_PREFIX * 2] + marker
-    if len(reader.prefix) + len(marker) <= MAX_PREFIX:
-        reader.prefix += "> " if marker == "> " else " " * len(marker)
-    return (_end_item, state)
+        reader.first = before + marker
+    else:
+        reader.first = first[: MAX_PREFIX * 2] + marker
+    if len(before) < MAX_PREFIX:
+        reader.prefix = before + ("> " if marker == "> " else _BLANKS[: len(marker)])
+    return (_end_item, (before, first))
 
 
 def _end_item(reader: Reader, state: tuple[str, str | None]) -> None:
     reader.flush()
     reader.prefix = state[0]
     reader.first = None if reader.first is None else state[1]
+
+
+_BLANKS = " " * 16
 
 
 class _List:
@@ -83,11 +88,13 @@ def _item(reader: Reader, attributes: Attributes) -> Ending:
         return _open_item(reader, "- ", "\n")
     opened: _List = reader.lists[-1]
     opened.items += 1
-    nested = len(reader.lists) > 1 and any(outer.items for outer in reader.lists[-2:-1])
+    nested = len(reader.lists) > 1 and reader.lists[-2].items
     separator = "\n" if opened.items > 1 or nested else "\n\n"
     opened.inside += 1
+    state = (opened, reader.prefix, reader.first)
     if opened.number is None:
-        return (_end_list_item, _open_item(reader, "- ", separator))
+        _open_item(reader, "- ", separator)
+        return (_end_list_item, state)
     value = _integer(attributes.get("value", "")) if attributes else None
     if value is not None:
         opened.number = value
@@ -96,14 +103,15 @@ def _item(reader: Reader, attributes: Attributes) -> Ending:
     opened.number += opened.step
     if opened.firsts is not None:
         opened.firsts.append((len(reader.blocks), reader.prefix if reader.first is None else reader.first))
-    return (_end_list_item, _open_item(reader, f"{number}. ", separator))
+    _open_item(reader, f"{number}. ", separator)
+    return (_end_list_item, state)
 
 
-def _end_list_item(reader: Reader, ending: Ending) -> None:
-    if ending is not None:
-        ending[0](reader, ending[1])
-    if reader.lists:
-        reader.lists[-1].inside -= 1
+def _end_list_item(reader: Reader, state: tuple[_List, str, str | None]) -> None:
+    reader.flush()
+    opened, reader.prefix, first = state
+    reader.first = None if reader.first is None else first
+    opened.inside -= 1
 
 
 def _definition(reader: Reader, _: Attributes) -> Ending:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import attrs
 
 from hostcall.web.page_blocks import Link
+from hostcall.web.page_style import words
 
 _ADDRESS = re.compile(r"(https?)://([a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
                       r"(/[^?#]*)?(?:\?([^#]*))?(?:#.*)?", re.DOTALL | re.IGNORECASE)  # fmt: skip
@@ -30,12 +31,14 @@ _ASSETS = re.compile(
     r"|csv|bin|img|ics)\Z",
     re.IGNORECASE,
 )
-_UNWANTED = re.compile(
-    r"(?:^|[/?&=_-])(?:log-?in|log-?out|sign-?in|sign-?up|register|cart|basket|checkout|account|share|print|search|tags?"
-    r"|feed|rss|privacy|terms|imprint|impressum|cookies?|contact|edit|history|action=edit|action=history|oldid|diff"
-    r"|subscribe|newsletter|password|wp-login|wp-admin|special:[a-z]+)(?:$|[/?&=._-])",
-    re.IGNORECASE,
+_SEPARATORS = re.compile("[/?&=._]+")
+_UNWANTED = words(
+    "login log-in logout log-out signin sign-in signup sign-up register cart basket checkout account share print "
+    "search tag tags feed rss privacy privacy-policy terms imprint impressum cookies contact edit history oldid diff "
+    "subscribe newsletter password wp-login wp-admin special:search special:recentchanges"
 )
+# Nearly every link of nearly every page: a path that no reader takes for anything else.
+_SIMPLE = re.compile(r"/?[A-Za-z0-9_~-][A-Za-z0-9_~.-]*(?:/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*+/?")
 
 
 @attrs.frozen
@@ -104,15 +107,16 @@ def _score(link: Link, main: tuple[int, int], directory: str) -> int:
     if link.size < 3:
         score -= 2
     href = link.href[:400]
-    if _UNWANTED.search(href):
+    if not _UNWANTED.isdisjoint(_SEPARATORS.split(href.lower())):
         score -= 6
     if href.startswith(directory) or href[:1].isalnum():
         score += 1
-    rel = link.rel[:100].lower().split()
-    if "next" in rel:
-        score += 2
-    if "ugc" in rel or ("nofollow" in rel and "sponsored" in rel):
-        score -= 6
+    if link.rel:
+        rel = link.rel[:100].lower().split()
+        if "next" in rel:
+            score += 2
+        if "ugc" in rel or "sponsored" in rel:
+            score -= 6
     return score
 
 
@@ -120,6 +124,10 @@ def _resolved(href: str, origin: _Place, *, utf8: bool) -> _Place | None:
     """Return where a link leads, or None when that cannot be said with certainty."""
     if len(href) > _MAX_ADDRESS:
         return None
+    if _SIMPLE.fullmatch(href):
+        if href[0] != "/":
+            href = origin.path[: origin.path.rfind("/") + 1] + href
+        return _Place(origin.scheme, origin.host, href, None)
     # Browsers strip these at the ends, and drop line ends and tabs inside.
     href = _LINE_ENDS.sub("", href.strip(_STRIPPED))
     href = href.partition("#")[0]

@@ -15,10 +15,10 @@ _MAX_TEX = 2000
 class _Formula:
     """An open ``math`` element."""
 
-    __slots__ = ("alternative", "annotation", "buffer", "chars", "handlers", "parts")
+    __slots__ = ("alternative", "annotation", "begun", "chars", "handlers", "parts")
 
     def __init__(self, reader: Reader, alternative: str) -> None:
-        self.buffer = reader.buffer
+        self.begun = len(reader.buffer)
         self.handlers = reader.switch(MATH_HANDLERS)
         self.alternative = alternative
         self.annotation = ""
@@ -30,28 +30,23 @@ class _Formula:
 def start_math(reader: Reader, attributes: Attributes) -> Ending:
     """Begin a formula: until its end every element is one of mathematics."""
     reader.math.append(_Formula(reader, attributes.get("alttext", "") if attributes else ""))
-    reader.buffer = []
     return (_end_math, None)
 
 
 def _end_math(reader: Reader, _: None) -> None:
     formula: _Formula = reader.math.pop()
     reader.switch(formula.handlers)
-    reader.buffer = formula.buffer
+    reader.taken(formula.begun)
     _append(reader, formula.annotation or formula.alternative or _joined(formula.parts[0]))
 
 
 def start_math_script(reader: Reader) -> Ending:
     """Begin a script that holds TeX, as MathJax 2 has them."""
-    state = reader.buffer
-    reader.buffer = []
-    return (_end_math_script, state)
+    return (_end_math_script, len(reader.buffer))
 
 
-def _end_math_script(reader: Reader, state: list[str]) -> None:
-    tex = "".join(reader.buffer)
-    reader.buffer = state
-    _append(reader, tex)
+def _end_math_script(reader: Reader, begun: int) -> None:
+    _append(reader, reader.taken(begun))
 
 
 def _append(reader: Reader, tex: str) -> None:
@@ -62,15 +57,17 @@ def _append(reader: Reader, tex: str) -> None:
 
 def _element(tag: str) -> Handler:
     def start(reader: Reader, _: Attributes) -> Ending:
-        reader.math[-1].parts.append([])
-        reader.buffer = []
+        formula: _Formula = reader.math[-1]
+        formula.parts.append([])
+        reader.taken(formula.begun)
         return (end, None)
 
     def end(reader: Reader, _: None) -> None:
         formula: _Formula = reader.math[-1]
         children = formula.parts.pop()
-        text = _written(tag, children) if children else " ".join("".join(reader.buffer).split())
-        reader.buffer = []
+        text = " ".join(reader.taken(formula.begun).split())
+        if children:
+            text = _written(tag, children)
         # Each enclosing element copies what is inside it, so the whole is bounded and not only the result.
         formula.chars += len(text)
         if formula.chars <= _MAX_TEX * 8 and len(text) <= _MAX_TEX:
@@ -82,14 +79,14 @@ def _element(tag: str) -> Handler:
 def _annotation(reader: Reader, attributes: Attributes) -> "Ending | type[Skip]":
     if "tex" not in attributes.get("encoding", "")[:40].lower():
         return Skip
-    reader.buffer = []
+    reader.taken(reader.math[-1].begun)
     return (_end_annotation, None)
 
 
 def _end_annotation(reader: Reader, _: None) -> None:
     formula: _Formula = reader.math[-1]
-    formula.annotation = formula.annotation or "".join(reader.buffer)
-    reader.buffer = []
+    text = reader.taken(formula.begun)
+    formula.annotation = formula.annotation or text
 
 
 def _skip(_reader: Reader, _attributes: Attributes) -> type[Skip]:

@@ -1,16 +1,17 @@
 """What an element's own attributes say about it: hidden, boilerplate, a gutter, a language of code.
 
 Style sheets are not read. What is judged is the element's ``style``, its classes and its id, and of each only the first
-400 characters: a page can make one attribute of 2 MB. Verdicts are kept by the attribute's text, because a page says
-the same few hundred things over and over.
+400 characters: a page can make one attribute of 2 MB. Verdicts are kept by the attribute's text, because pages say
+the same few hundred things over and over; a verdict depends on nothing else.
 """
 
+import functools
 import re
 
 import attrs
 
-_LOOKED_AT = 400
-_CACHE_ENTRIES = 4096
+LOOKED_AT = 400
+_CACHE_ENTRIES = 2048
 
 
 def words(text: str) -> frozenset[str]:
@@ -34,7 +35,8 @@ class ClassVerdict:
     """The language of the code inside."""
 
 
-_PLAIN = ClassVerdict()
+PLAIN = ClassVerdict()
+"""The verdict on most elements."""
 
 _DROP = words(
     "sr-only visually-hidden visuallyhidden screen-reader-text screenreader-text screen-reader-only u-hidden-visually "
@@ -60,51 +62,32 @@ _NO_LANGUAGE = words("default none text plaintext plain txt notranslate wrapper 
 _SEGMENTS = re.compile(r"[-_]+")
 
 
-class Judge:
-    """Judges attributes, and remembers what it said."""
-
-    def __init__(self) -> None:
-        self._classes: dict[str, ClassVerdict] = {}
-        self._styles: dict[str, tuple[bool, str, str]] = {}
-
-    def classes(self, text: str) -> ClassVerdict:
-        """Return the verdict on a ``class`` attribute."""
-        verdict = self._classes.get(text)
-        if verdict is None:
-            verdict = _judge_classes(text[:_LOOKED_AT].lower())
-            if len(self._classes) < _CACHE_ENTRIES and len(text) <= _LOOKED_AT:
-                self._classes[text] = verdict
-        return verdict
-
-    def style(self, text: str) -> tuple[bool, str, str]:
-        """Return whether a ``style`` hides its element, its text colour and its background, empty where not given."""
-        verdict = self._styles.get(text)
-        if verdict is None:
-            verdict = _judge_style(text[:_LOOKED_AT].lower())
-            if len(self._styles) < _CACHE_ENTRIES and len(text) <= _LOOKED_AT:
-                self._styles[text] = verdict
-        return verdict
-
-
-def _judge_classes(text: str) -> ClassVerdict:
-    words = text.split()
+@functools.lru_cache(maxsize=_CACHE_ENTRIES)
+def judge_classes(text: str) -> ClassVerdict:
+    """Return the verdict on a ``class`` attribute, of which the caller gives no more than `LOOKED_AT` characters."""
+    classes = text.lower().split()
     language = ""
     boilerplate = False
-    for word in words:
+    for word in classes:
         if not language and (found := _LANGUAGE.match(word)) and found[1] not in _NO_LANGUAGE:
             language = found[1]
         if not boilerplate:
             boilerplate = not _BOILERPLATE.isdisjoint(_SEGMENTS.split(word))
-    if "sourcecode" in words[:1] and len(words) > 1 and words[1].isalnum():
-        language = language or words[1]
+    if "sourcecode" in classes[:1] and len(classes) > 1 and classes[1].isalnum():
+        language = language or classes[1]
     verdict = ClassVerdict(
-        drop=not _DROP.isdisjoint(words),
-        drop_small=not _DROP_SMALL.isdisjoint(words),
+        drop=not _DROP.isdisjoint(classes),
+        drop_small=not _DROP_SMALL.isdisjoint(classes),
         boilerplate=boilerplate,
-        admonition=not _ADMONITION.isdisjoint(words),
+        admonition=not _ADMONITION.isdisjoint(classes),
         language=language,
     )
-    return _PLAIN if verdict == _PLAIN else verdict
+    return PLAIN if verdict == PLAIN else verdict
+
+
+def boilerplate_id(text: str) -> bool:
+    """Return whether an ``id`` says that its element is boilerplate. Not kept: no two elements share one."""
+    return not _BOILERPLATE.isdisjoint(_SEGMENTS.split(text[:100].lower()))
 
 
 # Hidden by style. Every pattern is matched at the start of one declaration, white space gone, so nothing is searched.
@@ -131,8 +114,13 @@ _OFFSETS = ("left", "top", "right", "bottom", "margin-left", "margin-top", "inse
 _NOTHING = re.compile(_ZERO + r"|1px\Z")
 
 
-def _judge_style(text: str) -> tuple[bool, str, str]:
-    declarations = _declarations(text)
+@functools.lru_cache(maxsize=_CACHE_ENTRIES)
+def judge_style(text: str) -> tuple[bool, str, str]:
+    """Return whether a ``style`` hides its element, its text colour and its background, empty where not given.
+
+    The caller gives no more than `LOOKED_AT` characters.
+    """
+    declarations = _declarations(text.lower())
     hidden = any(
         pattern.match(declarations[name]) is not None for name, pattern in _HIDING.items() if name in declarations
     )
@@ -175,7 +163,7 @@ def _colour(text: str) -> str:
 
 
 def named_colour(text: str) -> str:
-    """Return the colour of a ``color`` or ``bgcolor`` attribute, in the form that `Judge.style` gives."""
+    """Return the colour of a ``color`` or ``bgcolor`` attribute, in the form that `judge_style` gives."""
     text = text[:40].strip().lower()
     return _colour(text)
 
