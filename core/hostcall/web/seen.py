@@ -181,7 +181,7 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
 
 
 def _hosts(text: str) -> Iterator[str]:
-    """Yield the plain names in `text` that a script without blanks surrounds, likelier meant, and the host that it is."""
+    """Yield the plain names in `text` that a script without blanks surrounds, and the host that it is as a whole."""
     host = read_host(text)
     for match in _EMBEDDED.finditer(text):
         embedded = read_host(match[0])
