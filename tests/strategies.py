@@ -11,7 +11,7 @@ Whole = TypeVar("Whole", str, bytes)
 @st.composite
 def cuts(draw: st.DrawFn, whole: Whole) -> list[Whole]:
     """Draw a division of `whole` into pieces, empty ones among them."""
-    places = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+    places: list[int] = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=12)))
     return [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
 
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import attrs
 
-from hostcall.data import CallFragment, HttpRequest, Usage
+from hostcall.data import CallFragment, Capabilities, HttpRequest, Usage
 from hostcall.engine.faults import EngineFault, is_error, read_fault
+from hostcall.engine.history import for_openai
 from hostcall.engine.reply import ChatAsk, ReplyDecoder
 from hostcall.engine.settings import Engine
 from hostcall.engine.sse import OversizeEventError, ServerEvent, SseDecoder
@@ -35,12 +36,20 @@ class OpenAIWire:
     engine: Engine
     limits: Limits
 
+    def probe(self) -> HttpRequest | None:
+        """Return None: a host of this wire tells nothing of its models that could be asked for."""
+        return None
+
+    def read_probe(self, status: int, body: bytes, capabilities: Capabilities) -> Capabilities:
+        """Return what was known."""
+        return capabilities
+
     def request(self, ask: ChatAsk) -> HttpRequest:
         """Return the request that asks for a streamed reply."""
         body: dict[str, Any] = dict(self.engine.extra_body)
         if self.engine.model is not None:
             body["model"] = self.engine.model
-        body["messages"] = list(ask.messages)
+        body["messages"] = for_openai(ask.messages, self.engine.capabilities)
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}
         for decided in ("tools", "tool_choice", "parallel_tool_calls", "response_format"):

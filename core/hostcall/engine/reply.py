@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import attrs
 
-from hostcall.data import HttpRequest
+from hostcall.data import Capabilities, HttpRequest
 from hostcall.engine.faults import EngineFault
 from hostcall.events import ModelChunk
 
@@ -44,6 +44,14 @@ class ReplyDecoder(Protocol):
 
 class Wire(Protocol):
     """One interface of engines."""
+
+    def probe(self) -> HttpRequest | None:
+        """Return the request that asks what the model can do, where that must be asked."""
+        ...
+
+    def read_probe(self, status: int, body: bytes, capabilities: Capabilities) -> Capabilities:
+        """Return what the answer to `probe` teaches."""
+        ...
 
     def request(self, ask: ChatAsk) -> HttpRequest: ...
     def decoder(self, id: str) -> ReplyDecoder: ...

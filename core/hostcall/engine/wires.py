@@ -1,5 +1,6 @@
 """Which wire an engine speaks."""
 
+from hostcall.engine.ollama import OllamaWire
 from hostcall.engine.openai import OpenAIWire
 from hostcall.engine.reply import Wire
 from hostcall.engine.settings import Engine
@@ -15,4 +16,6 @@ def wire_of(engine: Engine, limits: Limits) -> Wire:
     """
     if engine.wire == "openai":
         return OpenAIWire(engine, limits)
-    raise SettingsError(f"the wire {engine.wire!r} is not known; it may be openai")
+    if engine.wire == "ollama":
+        return OllamaWire(engine, limits)
+    raise SettingsError(f"the wire {engine.wire!r} is not known; it may be openai or ollama")

@@ -1,1 +1,1 @@
-
+"""Recordings of answers: written, read, replayed; and the check of their receipts."""

@@ -9,7 +9,7 @@ import datetime as dt
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -217,27 +217,27 @@ def service_trouble(status: int, is_json: bool, body: bytes) -> str:
 
 
 def read_results(values: Sequence[Any], most: int, time_range: TimeRange | None, today: dt.date) -> tuple[Found, ...]:
-    """Return the first `most` results that have an address, each address once."""
-    results: list[Found] = []
-    seen: set[str] = set()
+    """Return the first `most` results that have an address, each address once.
+
+    SearXNG gives an address twice when two engines found it in different categories, and often only one has a date.
+    """
+    dates: dict[str, dt.date | None] = {}
+    firsts: dict[str, Mapping[str, Any]] = {}
     for value in values:
-        if len(results) == most:
-            break
         address = value.get("url") if isinstance(value, dict) else None
-        if not isinstance(address, str) or not address.strip() or address in seen:
-            continue
-        seen.add(address)
-        published = read_date(value.get("publishedDate"))
-        results.append(
-            Found(
-                address=address.strip(),
-                title=plain(value.get("title"), TITLE_CHARS),
-                snippet=plain(value.get("content"), SNIPPET_CHARS),
-                published=published.isoformat() if published else "",
-                recency=recency(published, time_range, today),
-            )
+        if isinstance(address, str) and (address := address.strip()):
+            firsts.setdefault(address, value)
+            dates[address] = dates.get(address) or read_date(value.get("publishedDate"))
+    return tuple(
+        Found(
+            address=address,
+            title=plain(first.get("title"), TITLE_CHARS),
+            snippet=plain(first.get("content"), SNIPPET_CHARS),
+            published=date.isoformat() if (date := dates[address]) else "",
+            recency=recency(date, time_range, today),
         )
-    return tuple(results)
+        for address, first in list(firsts.items())[:most]
+    )
 
 
 def read_unanswered(value: Any) -> tuple[tuple[str, str], ...]:
@@ -273,7 +273,7 @@ def recency(published: dt.date | None, time_range: TimeRange | None, today: dt.d
     return "in range" if (today - published).days <= RANGE_DAYS[time_range] else "out of range"
 
 
-_TAG = re.compile(r"<[^<>]{0,300}>")
+_TAG = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
 
 
 def plain(value: Any, most: int) -> str:

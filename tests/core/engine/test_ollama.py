@@ -1,0 +1,176 @@
+"""Ollama's native wire."""
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+
+from hostcall.data import CallFragment, Capabilities, Usage
+from hostcall.engine.history import call_message, reply_message
+from hostcall.engine.ollama import OllamaDecoder, OllamaWire, for_ollama
+from hostcall.engine.reply import ChatAsk
+from hostcall.engine.settings import Engine
+from hostcall.events import ModelChunk
+from hostcall.limits import Limits
+from tests.strategies import cuts, every_byte
+
+
+def line(**members: Any) -> bytes:
+    return json.dumps({"model": "m", "done": False, **members}).encode() + b"\n"
+
+
+def message(**members: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": "", **members}
+
+
+LAST = line(message=message(), done=True, done_reason="stop", prompt_eval_count=38, eval_count=10)
+STREAM = (
+    line(message=message(thinking="Hm. "))
+    + line(message=message(thinking="é"))
+    + line(message=message(content="Forty-"))
+    + line(message=message(content="twö"))
+    + LAST
+)
+
+
+def read(pieces: list[bytes], status: int = 200, limits: Limits = Limits()) -> tuple[str, str, str | None, OllamaDecoder]:
+    decoder = OllamaDecoder("r1.e0", limits)
+    decoder.head(status, (("Retry-After", "3"),))
+    chunks = [chunk for piece in pieces for chunk in decoder.feed(piece)] + decoder.end()
+    text = "".join(chunk.text for chunk in chunks)
+    reasoning = "".join(chunk.reasoning for chunk in chunks)
+    return text, reasoning, decoder.fault.kind if decoder.fault else None, decoder
+
+
+@given(cuts(STREAM))
+def test_any_cut_of_a_stream_means_the_same(pieces: list[bytes]) -> None:
+    assert read(pieces)[:3] == ("Forty-twö", "Hm. é", None)
+
+
+def test_one_body_is_read_where_a_stream_was_asked_for() -> None:
+    body = line(message=message(content="Yes."), done=True, done_reason="stop")[:-1]
+    assert read(every_byte(body))[:3] == ("Yes.", "", None)
+
+
+def test_counters_and_the_reason_stand_in_the_last_line() -> None:
+    decoder = OllamaDecoder("r1.e0", Limits())
+    assert decoder.feed(LAST) == [ModelChunk(id="r1.e0", finish="stop", usage=Usage(38, 10))]
+    assert decoder.ended
+    assert decoder.feed(line(message=message(content="never"))) == []
+    assert OllamaDecoder("r1.e0", Limits()).feed(line(done=True)) == [ModelChunk(id="r1.e0", finish="stop")]
+
+
+def test_calls_come_whole_and_their_indices_say_nothing() -> None:
+    calls = [
+        {"id": "a", "function": {"index": 0, "name": "get", "arguments": {"city": "Ghent"}}},
+        {"function": {"index": 0, "name": "ping"}},
+        "x",
+    ]
+    (chunk,) = OllamaDecoder("r1.e0", Limits()).feed(line(message=message(tool_calls=calls)))
+    assert chunk.calls == (
+        CallFragment(index=0, id="a", name="get", arguments={"city": "Ghent"}),
+        CallFragment(index=0, id=None, name="ping", arguments={}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status", "fault"),
+    [
+        ([b'{"error": "does not support tools"}'], 400, "no_tools"),
+        ([b'{"error": "server busy"}'], 503, "unavailable"),
+        ([line(message=message(content="x")), b'{"error": "boom"}\n'], 200, "unavailable"),
+        ([line(message=message(content="x"))], 200, "truncated"),
+        ([b"<html>"], 200, "malformed"),
+        ([b"[1]\n"], 200, "malformed"),
+        ([], 200, "malformed"),
+    ],
+)
+def test_faults(pieces: list[bytes], status: int, fault: str) -> None:
+    assert read(pieces, status)[2] == fault
+
+
+def test_quirks_are_counted_and_do_no_harm() -> None:
+    text, _, fault, decoder = read([b"oops\n", b"3\n", line(message=3), line(message=message(content="x")), LAST])
+    assert (text, fault) == ("x", None)
+    assert decoder.quirks == ["a line that is not JSON", "a line that is no object"]
+
+
+def test_bounds_hold() -> None:
+    assert read([b"x" * 60], limits=Limits(event_bytes=50))[2] == "oversize"
+    assert read([line(message=message(content="x" * 200))], limits=Limits(engine_bytes=100))[2] == "oversize"
+    assert read([b'{"error": "x"', b" " * 100_000, b"}"], 500)[2] == "unavailable"
+
+
+def body_of(engine: Engine, ask: ChatAsk) -> dict[str, Any]:
+    value = json.loads(OllamaWire(engine, Limits()).request(ask).body)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_the_request_has_no_tool_choice_and_forces_with_format() -> None:
+    engine = Engine(wire="ollama", model="m", extra_body={"think": False, "options": {"seed": 1}, "tools": [1]})
+    ask = ChatAsk(messages=[{"role": "user", "content": "x"}], schema={"type": "object"}, max_tokens=512)
+    assert body_of(engine, ask) == {
+        "think": False,
+        "options": {"seed": 1, "num_predict": 512},
+        "model": "m",
+        "messages": [{"role": "user", "content": "x"}],
+        "stream": True,
+        "format": {"type": "object"},
+    }
+    small = attrs.evolve(engine, extra_body={"options": {"num_predict": 5}})
+    assert body_of(small, ask)["options"]["num_predict"] == 5
+    endless = attrs.evolve(engine, extra_body={"options": {"num_predict": -1}})
+    assert body_of(endless, ask)["options"]["num_predict"] == 512
+    tools = ChatAsk(messages=[], tools=[{"type": "function"}], tool_choice="required")
+    assert body_of(Engine(wire="ollama"), tools) == {"messages": [], "stream": True, "tools": [{"type": "function"}]}
+
+
+def test_messages_are_written_ollamas_way() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    far = {"type": "image_url", "image_url": {"url": "https://x.example.org/a.png"}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "See."}, image, far]},
+        call_message("", [("a", "get", '{"city": "Ghent"}')], "Hm."),
+        reply_message("a", "14:03"),
+    ]
+    assert for_ollama(messages, Capabilities()) == [
+        {"role": "user", "content": "See.", "images": ["AAAA"]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "a", "function": {"name": "get", "arguments": {"city": "Ghent"}}}],
+            "thinking": "Hm.",
+        },
+        {"role": "tool", "content": "14:03", "tool_name": "get", "tool_call_id": "a"},
+    ]
+    assert "thinking" not in for_ollama(messages, Capabilities(echo_reasoning="never"))[1]
+
+
+def test_a_model_is_asked_once_what_it_can_do() -> None:
+    request = OllamaWire(Engine(wire="ollama", model="m"), Limits()).probe()
+    assert request is not None
+    assert (request.target, request.body) == ("/api/show", b'{"model":"m"}')
+    for capabilities in (Capabilities(probed=True), Capabilities(rescue=True)):
+        assert OllamaWire(Engine(wire="ollama", model="m", capabilities=capabilities), Limits()).probe() is None
+    assert OllamaWire(Engine(wire="ollama"), Limits()).probe() is None
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "rescue", "probed"),
+    [
+        (200, {"capabilities": ["completion", "tools"], "template": "{{ .Prompt }}"}, False, True),
+        (200, {"capabilities": ["completion"], "template": "{{ .Tools }}"}, False, True),
+        (200, {"capabilities": ["completion"], "template": "{{ .Prompt }}"}, True, True),
+        (200, {}, True, True),
+        (404, {"error": "no"}, False, False),
+        (200, [1], False, False),
+    ],
+)
+def test_either_sign_of_tool_support_is_enough(status: int, value: Any, rescue: bool, probed: bool) -> None:
+    wire = OllamaWire(Engine(wire="ollama", model="m"), Limits())
+    learned = wire.read_probe(status, json.dumps(value).encode(), Capabilities())
+    assert (learned.rescue, learned.probed) == (rescue, probed)
+    assert wire.read_probe(200, b"{", Capabilities()) == Capabilities()
