@@ -1,1 +1,24 @@
-"""The drivers: they carry out what the core asks, report what happened, and decide nothing."""
+"""The drivers: they carry out what the core asks, report what happened, and decide nothing.
+
+`TrioDriver` for trio, `SyncDriver` for blocking programs. Each is imported when it is first asked for, so that one can
+be used without the libraries of the other.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hostcall_drivers.journal import Journal, SystemdHandler
+    from hostcall_drivers.sync import SyncDriver
+    from hostcall_drivers.trio import TrioDriver
+
+__all__ = ["Journal", "SyncDriver", "SystemdHandler", "TrioDriver"]
+
+_HOMES = {"Journal": "journal", "SystemdHandler": "journal", "SyncDriver": "sync", "TrioDriver": "trio"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

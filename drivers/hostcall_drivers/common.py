@@ -1,0 +1,73 @@
+"""What the drivers share, none of it I/O."""
+
+import datetime as dt
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from hostcall.commands import Command, Finish
+from hostcall.errors import SettingsError
+from hostcall.events import Event
+from hostcall.record.recording import Started
+from hostcall_drivers.services import Service
+
+Handlers: TypeAlias = Mapping[str, Callable[..., Any]]
+
+
+class Runnable(Protocol):
+    """What a driver carries out: an `Answer` or a `Reading`."""
+
+    answer_id: str
+
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def tool_names(self) -> tuple[str, ...]: ...
+    @property
+    def web_on(self) -> bool: ...
+    def start(
+        self, now: float, *, answer_id: str, today: dt.date, capacity: int, deny_networks: Sequence[str] = ()
+    ) -> list[Command]: ...
+    def receive(self, event: Event, now: float) -> list[Command]: ...
+
+
+class Recorder(Protocol):
+    """What a driver tells of a run, so that it can be replayed."""
+
+    def started(self, started: Started) -> None: ...
+    def event(self, now: float, event: Event) -> None: ...
+    def finished(self, finish: Finish) -> None: ...
+
+
+READ_BYTES = 65_536
+NOTICES_WAITING = 64
+"""Notices that wait for their reader before the engine is left waiting too."""
+
+
+def check_handlers(answer: Runnable, handlers: Handlers, search: Service | None) -> None:
+    """Check that a driver has what an answer will ask for.
+
+    Raises:
+        SettingsError: A tool has no handler, or the web is on and there is no search service.
+    """
+    missing = [name for name in answer.tool_names if name not in handlers]
+    if missing:
+        raise SettingsError(f"the tool {missing[0]!r} has no handler; give the driver handlers={{{missing[0]!r}: …}}")
+    if answer.web_on and search is None:
+        raise SettingsError("the answer has the web on, and the driver has no search_url")
+
+
+def page_tls_context() -> ssl.SSLContext:
+    """Return the TLS settings for strangers' pages: the system's authorities, TLS 1.2 or newer, HTTP/1.1 alone."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def tool_content(value: Any) -> tuple[str, bool]:
+    """Return what a handler gave as content and whether it tells of a failure: a text, or a pair of the two."""
+    if isinstance(value, tuple) and len(value) == 2:
+        content, is_error = value
+        return str(content), bool(is_error)
+    return ("" if value is None else str(value)), False

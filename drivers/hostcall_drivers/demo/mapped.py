@@ -1,0 +1,106 @@
+"""Networks that know a few addresses and lead them to the loopback, for the demo and the tests.
+
+The address check stands before them and stays on: only what passed it reaches a network at all. What they do not know
+they refuse, so a mistake in a map never leads outside.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import httpcore
+
+from hostcall_drivers.sync_network import SyncNetwork, SyncStream
+from hostcall_drivers.trio_network import TrioNetwork, TrioStream
+
+AddressMap: TypeAlias = Callable[[str, int], tuple[str, int]]
+"""Public address and port to loopback address and port; a KeyError for what is not known."""
+
+LOOPBACK = frozenset({"127.0.0.1", "::1"})
+
+
+def led(map_address: AddressMap, host: str, port: int) -> tuple[str, int]:
+    """Return where an address is led.
+
+    Raises:
+        httpcore.ConnectError: It is not known, or would be led anywhere but to the loopback.
+    """
+    try:
+        ip, to = map_address(host, port)
+    except KeyError as error:
+        raise httpcore.ConnectError(f"the mapping network does not know {host} port {port}") from error
+    if ip not in LOOPBACK:
+        raise httpcore.ConnectError(f"the mapping network does not leave the loopback for {ip}")
+    return ip, to
+
+
+class MappedTrioStream(TrioStream):
+    """A connection that shows the address asked for as its other end."""
+
+    peer: tuple[str, int] = ("", 0)
+
+    async def start_tls(self, *arguments: Any, **named: Any) -> TrioStream:
+        """Shake hands, and keep the other end's address."""
+        stream = MappedTrioStream((await super().start_tls(*arguments, **named)).inner)
+        stream.peer = self.peer
+        return stream
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return the address asked for as `server_addr`."""
+        return self.peer if info == "server_addr" else super().get_extra_info(info)
+
+
+class MappedTrioNetwork(TrioNetwork):
+    """The mapping network for trio. `calls` has every address that was asked for."""
+
+    def __init__(self, map_address: AddressMap) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self._map = map_address
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> TrioStream:
+        """Connect to where the address is led."""
+        self.calls.append((host, port))
+        ip, to = led(self._map, host, port)
+        stream = MappedTrioStream((await super().connect_tcp(ip, to, timeout)).inner)
+        stream.peer = (host, port)
+        return stream
+
+
+class MappedSyncStream(SyncStream):
+    """A connection that shows the address asked for as its other end."""
+
+    peer: tuple[str, int] = ("", 0)
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return the address asked for as `server_addr`."""
+        return self.peer if info == "server_addr" else super().get_extra_info(info)
+
+
+class MappedSyncNetwork(SyncNetwork):
+    """The mapping network for blocking sockets. `calls` has every address that was asked for."""
+
+    def __init__(self, map_address: AddressMap) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, int]] = []
+        self._map = map_address
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> SyncStream:
+        """Connect to where the address is led."""
+        self.calls.append((host, port))
+        ip, to = led(self._map, host, port)
+        stream = MappedSyncStream(super().connect_tcp(ip, to, timeout).sock, self)
+        stream.peer = (host, port)
+        return stream

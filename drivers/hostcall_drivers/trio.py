@@ -1,0 +1,422 @@
+"""`TrioDriver`: carries an answer out on trio.
+
+One non-async method feeds the core, so nothing can come between an event and its commands. Each request is a task in a
+cancel scope of its own; a notice waits for its reader, and so a slow reader slows the engine.
+"""
+
+import contextlib
+import datetime as dt
+import inspect
+import secrets
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+import httpcore
+import trio
+
+from hostcall.commands import (
+    AskApproval,
+    CallEngine,
+    CallSearch,
+    Cancel,
+    Command,
+    Connect,
+    Finish,
+    LogFetch,
+    Notice,
+    Request,
+    Resolve,
+    RunTool,
+    Wait,
+)
+from hostcall.data import HttpRequest
+from hostcall.events import (
+    ApprovalGiven,
+    BodyReceived,
+    Event,
+    Failed,
+    HostCancelled,
+    Resolved,
+    ResponseEnded,
+    ResponseStarted,
+    ToolFinished,
+    Woken,
+)
+from hostcall.record.recording import Started
+from hostcall_drivers import resolve
+from hostcall_drivers.common import (
+    NOTICES_WAITING,
+    READ_BYTES,
+    Handlers,
+    Recorder,
+    Runnable,
+    check_handlers,
+    page_tls_context,
+    tool_content,
+)
+from hostcall_drivers.journal import Journal
+from hostcall_drivers.services import Service, failure_of, read_headers
+from hostcall_drivers.trio_network import TrioNetwork, TrioStream
+from hostcall_drivers.wire import Exchange
+
+Resolver: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
+Approver: TypeAlias = Callable[[AskApproval], bool | ApprovalGiven | Awaitable[bool | ApprovalGiven]]
+
+LOOKUPS = 16
+"""Lookups in threads at once: an abandoned one keeps its thread until the system gives up on it."""
+
+
+class TrioDriver:
+    """Carries answers out on trio; one driver serves any number of answers at once.
+
+    Args:
+        engine_url: Where the engine is: ``http://127.0.0.1:8080``.
+        search_url: Where SearXNG is; an answer with the web on needs it.
+        engine_key: Sent to the engine as a bearer token, and nowhere else.
+        handlers: Name to function of each host tool: takes the arguments, returns the content. Async, or blocking,
+            which then runs in a worker thread.
+        approve: Asked before a tool with side effects runs; without it every such call is refused.
+        resolver: Name to addresses, both families.
+        network: What connects; the default is the real network.
+        journal: What writes the line of each page request (rule 8).
+        record: Told the start, every event and the end, for a recording.
+        services_tls: TLS for engine and search, for a CA of the operator's own.
+        page_tls: TLS for pages. There is no setting that leaves certificates unchecked.
+        deny_networks: Networks that no page is read from, beside the table; by default the machine's own and their
+            neighbours.
+        capacity: Requests open at once beside the engine's.
+
+    Raises:
+        SettingsError: An address is none.
+    """
+
+    def __init__(
+        self,
+        engine_url: str,
+        search_url: str | None = None,
+        *,
+        engine_key: str | None = None,
+        handlers: Handlers | None = None,
+        approve: Approver | None = None,
+        resolver: Resolver | None = None,
+        network: TrioNetwork | None = None,
+        journal: Journal | None = None,
+        record: Recorder | None = None,
+        services_tls: ssl.SSLContext | None = None,
+        page_tls: ssl.SSLContext | None = None,
+        deny_networks: Sequence[str] | None = None,
+        capacity: int = 8,
+    ) -> None:
+        self.engine = Service.at(engine_url, name="engine", key=engine_key)
+        self.search = Service.at(search_url, name="search") if search_url is not None else None
+        self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
+        self.approve = approve
+        self.network = network or TrioNetwork()
+        self.journal = journal or Journal()
+        self.record = record
+        self.page_tls = page_tls
+        self.deny_networks = tuple(resolve.own_networks() if deny_networks is None else deny_networks)
+        self.capacity = capacity
+        self._lookups = trio.CapacityLimiter(LOOKUPS)
+        self._resolver = resolver or self._look_up
+        self._services = TrioNetwork()
+        self._tls = services_tls
+        self._pool: httpcore.AsyncConnectionPool | None = None
+
+    @contextlib.asynccontextmanager
+    async def run(self, answer: Runnable, *, answer_id: str | None = None) -> AsyncIterator["Run"]:
+        """Carry an answer out: ``async with driver.run(answer) as notices: async for notice in notices: …``.
+
+        Leaving the block early cancels the answer; so does a cancelled scope around it. When the block is left, no task
+        and no socket of the answer is.
+
+        Raises:
+            SettingsError: The answer has a tool without a handler, or the web on and the driver no search service.
+        """
+        check_handlers(answer, self.handlers, self.search)
+        inside: BaseException | None = None
+        try:
+            async with trio.open_nursery() as nursery:
+                run = Run(self, answer, nursery)
+                run.begin(answer_id or secrets.token_hex(8))
+                try:
+                    yield run
+                except BaseException as error:
+                    inside = error
+                    raise
+                finally:
+                    run.cancel()
+                    nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            if inside is not None and group.exceptions == (inside,):
+                # What the reader's own block raised is its own, and not wrapped for having been raised in here.
+                raise inside from None
+            raise
+
+    @contextlib.asynccontextmanager
+    async def exchange(self, request: HttpRequest) -> AsyncIterator[httpcore.Response]:
+        """Send one request to the engine as it is, for a host that passes requests through."""
+        async with self.pool.stream(
+            request.method,
+            self.engine.url(request),
+            headers=self.engine.headers(request),
+            content=request.body or None,
+        ) as response:
+            yield response
+
+    async def aclose(self) -> None:
+        """Close the connections that are kept to the services."""
+        if self._pool is not None:
+            await self._pool.aclose()
+            self._pool = None
+
+    async def __aenter__(self) -> "TrioDriver":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    @property
+    def pool(self) -> httpcore.AsyncConnectionPool:
+        """The connections to the operator's services."""
+        if self._pool is None:
+            self._pool = httpcore.AsyncConnectionPool(
+                ssl_context=self._tls,
+                max_connections=None,
+                max_keepalive_connections=16,
+                keepalive_expiry=30.0,
+                network_backend=self._services,
+            )
+        return self._pool
+
+    async def resolve(self, host: str) -> Sequence[str]:
+        """Look a name up once."""
+        return await self._resolver(host)
+
+    async def _look_up(self, host: str) -> Sequence[str]:
+        return await trio.to_thread.run_sync(resolve.look_up, host, abandon_on_cancel=True, limiter=self._lookups)
+
+    @property
+    def tls_for_pages(self) -> ssl.SSLContext:
+        """The TLS settings for pages, made once: it costs 25 ms."""
+        if self.page_tls is None:
+            self.page_tls = page_tls_context()
+        return self.page_tls
+
+
+class Run:
+    """One answer in the hands of a driver, and the stream of its notices."""
+
+    def __init__(self, driver: TrioDriver, answer: Runnable, nursery: trio.Nursery) -> None:
+        self.answer = answer
+        self._driver = driver
+        self._nursery = nursery
+        self._scopes: dict[str, trio.CancelScope] = {}
+        self._notices: deque[Notice] = deque()
+        self._readers = trio.lowlevel.ParkingLot()
+        self._writers = trio.lowlevel.ParkingLot()
+
+    def __aiter__(self) -> "Run":
+        return self
+
+    async def __anext__(self) -> Notice:
+        while not self._notices:
+            if self.answer.finished:
+                raise StopAsyncIteration
+            await self._readers.park()
+        notice = self._notices.popleft()
+        if len(self._notices) < NOTICES_WAITING:
+            self._writers.unpark_all()
+        return notice
+
+    def begin(self, answer_id: str) -> None:
+        """Start the answer."""
+        driver = self._driver
+        started = Started(
+            now=trio.current_time(),
+            answer_id=answer_id,
+            today=dt.datetime.now(tz=dt.UTC).astimezone().date(),
+            capacity=driver.capacity,
+            deny_networks=driver.deny_networks,
+        )
+        if driver.record is not None:
+            driver.record.started(started)
+        self._carry_out(self.answer.start(**attrs.asdict(started)))
+
+    def cancel(self) -> None:
+        """Stop the answer. Its last notices can still be read."""
+        if not self.answer.finished:
+            self._tell(HostCancelled())
+
+    # Between the core and the tasks.
+
+    def _tell(self, event: Event) -> None:
+        if self.answer.finished:
+            return
+        now = trio.current_time()
+        if self._driver.record is not None:
+            self._driver.record.event(now, event)
+        self._carry_out(self.answer.receive(event, now))
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        for command in commands:
+            match command:
+                case Cancel():
+                    scope = self._scopes.pop(command.id, None)
+                    if scope is not None:
+                        scope.cancel()
+                case LogFetch():
+                    self._driver.journal.write(command.record, answer_id=self.answer.answer_id)
+                case CallEngine() | CallSearch() | Resolve() | Connect() | RunTool() | AskApproval() | Wait():
+                    scope = trio.CancelScope(deadline=command.deadline)
+                    self._scopes[command.id] = scope
+                    self._nursery.start_soon(self._perform, command, scope)
+                case _:
+                    if isinstance(command, Finish) and self._driver.record is not None:
+                        self._driver.record.finished(command)
+                    self._notices.append(command)
+        self._readers.unpark_all()
+
+    async def _drained(self) -> None:
+        """Wait until the reader has caught up, so that memory stays bounded and the engine is slowed."""
+        while len(self._notices) >= NOTICES_WAITING:
+            await self._writers.park()
+
+    # The requests.
+
+    async def _perform(self, request: Request, scope: trio.CancelScope) -> None:
+        with scope:
+            await self._request(request)
+        if self._scopes.pop(request.id, None) is not None and scope.cancelled_caught:
+            self._tell(Woken(request.id) if isinstance(request, Wait) else Failed(request.id, "timeout", "deadline"))
+
+    async def _request(self, request: Request) -> None:
+        driver = self._driver
+        match request:
+            case CallEngine():
+                await self._call(driver.engine, request.id, request.request, request.idle)
+            case CallSearch():
+                if driver.search is None:
+                    raise AssertionError("an answer with the web on is refused without a search service")
+                await self._call(driver.search, request.id, request.request, None)
+            case Resolve():
+                try:
+                    self._tell(Resolved(request.id, tuple(await driver.resolve(request.host))))
+                except OSError as error:
+                    self._tell(Failed(request.id, resolve.failure_kind(error), str(error)))
+            case Connect():
+                await self._page(request)
+            case RunTool():
+                await self._tool(request)
+            case AskApproval():
+                await self._ask(request)
+            case Wait():
+                await trio.sleep_forever()
+
+    async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> None:
+        """Exchange one request with a service of the operator's."""
+        try:
+            async with self._driver.pool.stream(
+                request.method,
+                service.url(request),
+                headers=service.headers(request),
+                content=request.body or None,
+                extensions={"timeout": {"read": idle}},
+            ) as response:
+                peer = response.extensions["network_stream"].get_extra_info("server_addr")
+                self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer[0]))
+                async for data in response.aiter_stream():
+                    self._tell(BodyReceived(id_, data))
+                    await self._drained()
+            self._tell(ResponseEnded(id_))
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+            self._tell(Failed(id_, *failure_of(error)))
+
+    async def _page(self, command: Connect) -> None:
+        """Fetch from a stranger: a connection of its own to a checked address, bounded and never reused."""
+        stream: TrioStream | None = None
+        try:
+            plain, address = await self._connect(command)
+            stream = plain
+            stream = await plain.start_tls(self._driver.tls_for_pages, command.server_name)
+            peer = stream.get_extra_info("server_addr")[0]
+            version = stream.get_extra_info("tls_version")
+            exchange = Exchange(command.request, command.bounds, command.id, peer=peer, tls_version=version)
+            await stream.write(exchange.to_send)
+            while not exchange.done:
+                data = await stream.read(READ_BYTES)
+                for event in exchange.receive(data) if data else exchange.receive_eof():
+                    self._tell(event)
+                await self._drained()
+            del address
+        except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+            self._tell(Failed(command.id, *failure_of(error)))
+        finally:
+            if stream is not None:
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
+                    await stream.aclose()
+
+    async def _connect(self, command: Connect) -> tuple[TrioStream, str]:
+        """Return the first connection to stand, with a new attempt each `stagger` seconds (RFC 8305 §5)."""
+        connected: list[tuple[TrioStream, str]] = []
+        errors: list[Exception] = []
+        bounds = command.bounds
+
+        async def attempt(ip: str, failed: trio.Event, scope: trio.CancelScope) -> None:
+            try:
+                stream = await self._driver.network.connect_tcp(ip, command.port, bounds.connect_seconds)
+            except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+                errors.append(error)
+                failed.set()
+                return
+            if connected:
+                await stream.aclose()
+                return
+            connected.append((stream, ip))
+            scope.cancel()
+
+        try:
+            async with trio.open_nursery() as attempts:
+                for address in command.addresses:
+                    failed = trio.Event()
+                    attempts.start_soon(attempt, address.ip, failed, attempts.cancel_scope)
+                    with trio.move_on_after(bounds.stagger):
+                        await failed.wait()
+        except BaseException:
+            for stream, _ in connected:
+                with trio.CancelScope(shield=True):
+                    await stream.aclose()
+            raise
+        if not connected:
+            raise errors[-1]
+        return connected[0]
+
+    async def _tool(self, request: RunTool) -> None:
+        handler = self._driver.handlers[request.name]
+        try:
+            if inspect.iscoroutinefunction(handler):
+                value = await handler(dict(request.arguments))
+            else:
+                value = await trio.to_thread.run_sync(handler, dict(request.arguments), abandon_on_cancel=True)
+                if inspect.isawaitable(value):
+                    value = await value
+        except Exception as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
+            self._tell(Failed(request.id, "handler", repr(error)))
+            return
+        self._tell(ToolFinished(request.id, *tool_content(value)))
+
+    async def _ask(self, request: AskApproval) -> None:
+        approve = self._driver.approve
+        if approve is None:
+            self._tell(ApprovalGiven(request.id, allowed=False, reason="nobody can be asked here"))
+            return
+        given = approve(request)
+        if inspect.isawaitable(given):
+            given = await given
+        self._tell(given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, bool(given)))
+
+
+__all__ = ["Approver", "Resolver", "Run", "TrioDriver"]

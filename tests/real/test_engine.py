@@ -1,0 +1,92 @@
+"""Against a real llama.cpp server with a real, small model on the loopback."""
+
+import pytest
+
+from hostcall.answer.answer import Answer
+from hostcall.answer.tools import Tool
+from hostcall.commands import ShowPage, ShowSearch, ShowText
+from hostcall.engine.capabilities import capabilities_for
+from hostcall.engine.settings import Engine
+from hostcall.limits import Limits
+from hostcall_drivers.cli import main
+from tests.drivers.driving import KINDS, Kind, carry_out
+from tests.drivers.servers import PUBLIC_V4, Authority, Server, page, searxng, site
+
+pytestmark = pytest.mark.engine
+
+RESULTS = [{"url": "https://docs.example.org/guide", "title": "The kettle guide", "content": "How a kettle boils."}]
+HTML = "<title>The kettle guide</title><p>On that hill the kettle boils at ninety-four degrees.</p>"
+ENGINE = Engine(capabilities=capabilities_for("llama-server"), extra_body={"temperature": 0, "max_tokens": 160})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_streams_without_tools(kind: Kind, real_engine: tuple[str, str]) -> None:
+    url, key = real_engine
+    answer = Answer([{"role": "user", "content": "Say the word hello."}], web=False, engine=ENGINE)
+    carried = carry_out(kind, answer, engine=url, engine_key=key)
+    assert carried.result.why_stopped == "answered"
+    assert "hello" in carried.result.text.lower()
+    assert len(carried.of(ShowText)) > 1
+    assert carried.result.usage.completion_tokens > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search_always_comes_before_the_answer(kind: Kind, real_engine: tuple[str, str]) -> None:
+    """Whatever the model makes of the force, an answer with the web on rests on a search."""
+    url, key = real_engine
+    authority = Authority()
+    answer = Answer(
+        [{"role": "user", "content": "At what temperature does the kettle boil on that hill? Search the web."}],
+        engine=ENGINE,
+        limits=Limits(rounds=3, answer_seconds=240.0),
+    )
+    with Server(searxng(RESULTS)) as search, site(authority, page(HTML)) as docs:
+        carried = carry_out(
+            kind,
+            answer,
+            engine=url,
+            search=search.url,
+            engine_key=key,
+            ports={(PUBLIC_V4, 443): ("127.0.0.1", docs.port)},
+            names={"docs.example.org": [PUBLIC_V4]},
+            page_tls=authority.client(),
+        )
+    result = carried.result
+    assert result.why_stopped in ("answered", "rounds_used", "budget_spent", "blank")
+    assert carried.of(ShowSearch) or carried.of(ShowPage)
+    assert any(receipt.outcome == "ran" for receipt in result.receipts)
+    assert "tool_call" not in "".join(notice.text for notice in carried.of(ShowText))
+
+
+def test_a_tool_of_the_host_is_called(real_engine: tuple[str, str]) -> None:
+    url, key = real_engine
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    clock = Tool("get_time", "Get the current time for a city", schema, side_effects=False)
+    ran: list[object] = []
+
+    def handler(arguments: object) -> str:
+        ran.append(arguments)
+        return "14:03"
+
+    answer = Answer(
+        [{"role": "user", "content": "What time is it in Toronto? Use the tool get_time."}],
+        web=False,
+        tools=[clock],
+        engine=ENGINE,
+        limits=Limits(rounds=3),
+    )
+    carried = carry_out("sync", answer, engine=url, engine_key=key, handlers={"get_time": handler})
+    assert ran == [{"city": "Toronto"}]
+    assert [receipt.tool for receipt in carried.result.receipts if receipt.outcome == "ran"] == ["get_time"]
+
+
+def test_the_command_line_answers_and_names_what_is_wrong(
+    real_engine: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, key = real_engine
+    assert main(["ask", "Say the word hello.", "--engine", url, "--key", key]) == 0
+    assert capsys.readouterr().out.strip()
+    assert main(["ask", "x", "--engine", url]) == 2
+    assert "wants a key" in capsys.readouterr().err
+    assert main(["ask", "x", "--engine", url, "--key", key, "--model", "no-such-model"]) == 2
+    assert "no model 'no-such-model'" in capsys.readouterr().err
