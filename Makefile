@@ -1,0 +1,63 @@
+# make demo   the main job, on a web and an engine of its own: no network, no model
+# make check  formatting, lint, types, contracts, tests with branch coverage, case files, the built wheel
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+QUESTION ?= How do I run a function in a new thread and wait until it is done?
+
+.PHONY: demo check lint test cases wheel docs fuzz mutants load bench clean
+
+demo: $(VENV)/.demo
+	@$(BIN)/hostcall demo "$(QUESTION)"
+
+check: $(VENV)/.dev lint test cases wheel
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(VENV)/.dev
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage report
+
+cases: $(VENV)/.dev
+	$(BIN)/python -m tests.cases.tooltext tests/cases/tooltext-open.jsonl
+	$(BIN)/python -m tests.cases.address tests/cases/address-open.jsonl
+	$(BIN)/python -m tests.cases.html tests/cases/html-open.jsonl
+	$(BIN)/python -m tests.cases.answers tests/cases/answers-open.jsonl
+
+# The wheel, made from the sdist, imported with nothing but what it depends on.
+wheel: $(VENV)/.dev
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m build -q --outdir build/wheel .
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/python -m pip install -q build/wheel/*.whl
+	cd build/wheel && venv/bin/python -c "import hostcall; print('imported hostcall', hostcall.__version__)"
+	rm -rf build/wheel
+
+# What is longer than a check.
+FUZZ_RUNS ?= 200000
+fuzz: $(VENV)/.fuzz
+	for target in fuzz/fuzz_*.py; do $(BIN)/python $$target -runs=$(FUZZ_RUNS) -max_len=4096 fuzz/corpus/$$(basename $$target .py | cut -d_ -f2-) || exit 1; done
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[all]' --group test --group lint
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --group fuzz
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .pytest_cache

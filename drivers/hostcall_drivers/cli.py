@@ -1,0 +1,315 @@
+"""The command line: ``hostcall ask | demo | fetch | filter | replay``.
+
+Exit codes: 0 done · 1 refused, failed or differs · 2 usage, settings, unreachable service · 130 interrupted.
+"""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+import trio
+
+from hostcall import __version__
+from hostcall.answer.answer import Answer
+from hostcall.answer.reading import Reading
+from hostcall.answer.tools import offered_tools
+from hostcall.commands import Finish
+from hostcall.data import Result
+from hostcall.engine.capabilities import capabilities_for
+from hostcall.engine.settings import Engine
+from hostcall.errors import HostcallError, LocalProtocolError, RecordingError
+from hostcall.limits import Limits
+from hostcall.record import recording
+from hostcall.record.recording import Recipe
+from hostcall.record.replay import difference, replay
+from hostcall.tooltext import Reasoning, Remark, Text, TextFilter, ToolCall
+from hostcall.web.settings import Web
+from hostcall_drivers.checks import UnreachableError, check_engine, check_search
+from hostcall_drivers.journal import Journal
+from hostcall_drivers.recorder import FileRecorder
+from hostcall_drivers.terminal import Screen, clean
+from hostcall_drivers.trio import TrioDriver
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+record_option = click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a recording that `replay` plays (mode 0600).",
+)
+allow_option = click.option("--allow-network", multiple=True, help="Open this network although the table refuses it.")
+deny_option = click.option("--deny-network", multiple=True, help="Refuse this network beside the table.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="hostcall")
+def cli() -> None:
+    """Answer questions with tools that the host decides about."""
+
+
+@cli.command()
+@click.argument("question")
+@click.option("--engine", "engine_url", required=True, help="The engine, like http://127.0.0.1:8080.")
+@click.option("--search", "search_url", help="SearXNG, like http://127.0.0.1:8888; without it there are no web tools.")
+@click.option("--model", help="The model's name, where the engine serves several.")
+@click.option("--key", envvar="HOSTCALL_ENGINE_KEY", help="The engine's key (or HOSTCALL_ENGINE_KEY).")
+@click.option("--system", help="A system message of your own.")
+@click.option("--no-research", is_flag=True, help="No plan, no sub-questions, no kinds of search.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=600.0, show_default=True, help="For the whole answer.")
+@allow_option
+@deny_option
+@record_option
+def ask(
+    question: str,
+    engine_url: str,
+    search_url: str | None,
+    model: str | None,
+    key: str | None,
+    system: str | None,
+    no_research: bool,
+    seconds: float,
+    allow_network: tuple[str, ...],
+    deny_network: tuple[str, ...],
+    record: Path | None,
+) -> None:
+    """Answer QUESTION."""
+    conversation = [{"role": "system", "content": system}] if system else []
+    web = Web(allow_networks=allow_network, deny_networks=deny_network)
+    recipe = Recipe(
+        conversation=[*conversation, {"role": "user", "content": question}],
+        engine=Engine(model=model, capabilities=capabilities_for("llama-server")),
+        web=web if search_url is not None else False,
+        research=not no_research,
+        limits=Limits(answer_seconds=seconds),
+    )
+    if not question.strip():
+        raise click.UsageError("the question is empty")
+    answer = recipe.answer()
+
+    async def run() -> int:
+        recorder = FileRecorder(record, recipe) if record is not None else None
+        async with TrioDriver(engine_url, search_url, engine_key=key, record=recorder, journal=Journal()) as driver:
+            await check_engine(driver, model)
+            if driver.search is not None:
+                await check_search(driver)
+            return await show(driver, answer)
+
+    exit_with(run)
+
+
+@cli.command()
+@click.argument("question", required=False)
+@click.option("--gguf", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A real model instead.")
+@record_option
+def demo(question: str | None, gguf: Path | None, record: Path | None) -> None:
+    """Answer QUESTION from the documentation inside this Python: no network, no model."""
+    from hostcall_drivers.demo.run import SAMPLE, run_demo
+
+    asked = question if question is not None else SAMPLE
+    if not asked.strip():
+        raise click.UsageError("the question is empty")
+    recipe = Recipe(
+        conversation=[{"role": "user", "content": asked}],
+        engine=Engine(capabilities=capabilities_for("llama-server")),
+    )
+
+    async def run() -> int:
+        recorder = FileRecorder(record, recipe) if record is not None else None
+        return await run_demo(recipe.answer(), show, gguf=gguf, recorder=recorder)
+
+    exit_with(run)
+
+
+@cli.command()
+@click.argument("url")
+@click.option("--seen", multiple=True, help="Only this host may be opened (may repeat); else the one typed.")
+@click.option("--hops", type=click.IntRange(0, 2), default=0, show_default=True, help="Follow the page's own links.")
+@allow_option
+@deny_option
+def fetch(
+    url: str, seen: tuple[str, ...], hops: int, allow_network: tuple[str, ...], deny_network: tuple[str, ...]
+) -> None:
+    """Read the page at URL as a model would get it, under the safety rules."""
+    web = Web(allow_networks=allow_network, deny_networks=deny_network)
+
+    async def run() -> int:
+        reading = Reading(url, seen=seen or None, web=web, limits=Limits(hops=hops))
+        # The engine of this driver is never asked.
+        async with TrioDriver("http://127.0.0.1:9", journal=Journal()) as driver, driver.run(reading) as notices:
+            async for notice in notices:
+                if isinstance(notice, Finish):
+                    return print_page(notice.result)
+        raise AssertionError("every reading ends with Finish")
+
+    exit_with(run)
+
+
+def print_page(result: Result) -> int:
+    """Print a page that was read, or why it was not."""
+    if result.why_stopped != "answered":
+        return fail(f"not read: {result.detail}", FAILED)
+    click.echo(clean(result.text))
+    return DONE
+
+
+@cli.command(name="filter")
+@click.option("--tools", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON list of tools.")
+@click.option("--dialect", multiple=True, help="Arm this dialect (may repeat); else all distinctive ones.")
+@click.option("--model", help="The model's name, as a hint which dialects it writes.")
+@click.option("--reasoning", is_flag=True, help="The text starts inside reasoning.")
+@click.option("--cut", is_flag=True, help="The text was cut by a length limit.")
+@click.option("--trace", is_flag=True, help="Show each decision of the filter with its offset.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def filter_(
+    tools: Path | None,
+    dialect: tuple[str, ...],
+    model: str | None,
+    reasoning: bool,
+    cut: bool,
+    trace: bool,
+    as_json: bool,
+) -> None:
+    """Show what the reader and the loop get of a model's raw text on stdin."""
+    offered = read_tools(tools)
+    decisions: list[Any] = []
+    options: dict[str, Any] = {"trace": decisions} if trace else {}
+    try:
+        text_filter = TextFilter(
+            offered,
+            dialects=dialect or ("auto", "bare-json", "fenced-json", "fenced"),
+            model=model,
+            starts_in_reasoning=reasoning or None,
+            **options,
+        )
+    except ValueError as error:
+        sys.exit(fail(str(error), USAGE))
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")
+    pieces = [*text_filter.feed(text), *text_filter.finish("length" if cut else "stop")]
+    for piece in pieces:
+        click.echo(json.dumps(described(piece)) if as_json else clean(line_of(piece)))
+    for decision in decisions:
+        click.echo(f"trace      {decision}")
+
+
+def read_tools(path: Path | None) -> list[dict[str, Any]]:
+    """Return the tools of a file, or the two web tools."""
+    if path is None:
+        return offered_tools((), web=True, research=True, limits=Limits())
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        names = [tool["function"]["name"] for tool in value]
+    except (ValueError, KeyError, TypeError, OSError):
+        names = [None]
+    if not all(isinstance(name, str) for name in names):
+        raise click.BadParameter(f"{path} is no JSON list of tools in the OpenAI shape", param_hint="--tools")
+    return list(value)
+
+
+def described(piece: Text | Reasoning | ToolCall | Remark) -> dict[str, Any]:
+    """Return a piece of the filter as plain data."""
+    return {"is": type(piece).__name__.lower(), **attrs.asdict(piece)}
+
+
+def line_of(piece: Text | Reasoning | ToolCall | Remark) -> str:
+    """Return a piece of the filter as a line for a person."""
+    match piece:
+        case Text():
+            return f"text       {piece.text!r}"
+        case Reasoning():
+            return f"reasoning  {piece.text!r}"
+        case ToolCall():
+            return f"call       {piece.name} {json.dumps(piece.arguments, ensure_ascii=False)}  ({piece.dialect})"
+        case Remark():
+            return f"remark     {piece.kind} {piece.name or ''} {piece.raw!r}"
+
+
+@cli.command(name="replay")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--commands", is_flag=True, help="Print every command.")
+def replay_(file: Path, commands: bool) -> None:
+    """Play the recording FILE, and compare how it ends."""
+    try:
+        with file.open(encoding="utf-8") as lines:
+            read = recording.read(lines)
+        made = list(replay(read))
+    except (RecordingError, UnicodeDecodeError) as error:
+        sys.exit(fail(f"{file}: {error}", USAGE))
+    except LocalProtocolError as error:
+        sys.exit(fail(f"{file} does not fit this version: {error}", FAILED))
+    if commands:
+        for command in made:
+            click.echo(clean(repr(command)))
+    differs = difference(read, made)
+    if differs is not None:
+        sys.exit(fail(differs, FAILED))
+    click.echo(f"{len(read.events)} events, {len(made)} commands: the same end")
+
+
+# What the commands share.
+
+
+async def show(driver: TrioDriver, answer: Answer) -> int:
+    """Carry an answer out on the terminal, and return the exit code."""
+    screen = Screen()
+    result: Result | None = None
+    with screen:
+        async with driver.run(answer) as notices:
+            async for notice in notices:
+                screen.show(notice)
+                if isinstance(notice, Finish):
+                    result = notice.result
+    if result is None:
+        raise AssertionError("every answer ends with Finish")
+    screen.end(result)
+    if result.why_stopped in ("answered", "rounds_used", "budget_spent"):
+        return DONE
+    return fail(f"{result.why_stopped.replace('_', ' ')}: {result.detail or 'no answer'}", FAILED)
+
+
+def exit_with(run: Callable[[], Awaitable[int]]) -> None:
+    """Run a command to its exit code. What can go wrong outside is one line, never a traceback."""
+    try:
+        code = trio.run(run)
+    except UnreachableError as error:
+        code = fail(str(error), USAGE)
+    except HostcallError as error:
+        code = fail(str(error), USAGE)
+    except KeyboardInterrupt:
+        code = fail("interrupted", INTERRUPTED)
+    except BaseExceptionGroup as group:
+        known = [error for error in leaves(group) if isinstance(error, HostcallError | KeyboardInterrupt)]
+        if not known:
+            raise
+        interrupted = any(isinstance(error, KeyboardInterrupt) for error in known)
+        code = fail("interrupted", INTERRUPTED) if interrupted else fail(str(known[0]), USAGE)
+    sys.exit(code)
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """Return the exceptions inside a group."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in leaves(inner)]
+    return [error]
+
+
+def fail(text: str, code: int) -> int:
+    """Print one line to the error stream and return the exit code."""
+    click.echo(f"hostcall: {clean(' '.join(text.split()))}", err=True)
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    try:
+        cli.main(args=list(arguments) if arguments is not None else None, prog_name="hostcall", standalone_mode=True)
+    except SystemExit as leave:
+        return leave.code if isinstance(leave.code, int) else USAGE
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
