@@ -5,8 +5,8 @@ the repository (``HOSTCALL_BENCH_CACHE``, or a folder in the system's temporary 
 installed: ``pip install trafilatura inscriptis html2text html-to-markdown resiliparse html-text beautifulsoup4``.
 
 All run in the same process, round by round, on CPU time; the best round counts. The exit status is 0 when the targets
-hold: text and links at 0.3 times the speed of a parser target that does nothing, and ahead of every peer that is written
-in Python or stands on lxml by 2 times.
+hold: text and links at 0.3 times the speed of a parser target that does nothing, and ahead of every peer that is
+written in Python or stands on lxml by 2 times.
 """
 
 import importlib
@@ -131,9 +131,8 @@ def main() -> int:
     """Measure and print."""
     data = pages()
     size = sum(map(len, data)) / 1e6
-    print(
-        f"{len(data)} pages, {size:.1f} MB, lxml {etree.__version__}, libxml2 {'.'.join(map(str, etree.LIBXML_VERSION))}"
-    )
+    libxml2 = ".".join(map(str, etree.LIBXML_VERSION))
+    print(f"{len(data)} pages, {size:.1f} MB, lxml {etree.__version__}, libxml2 {libxml2}")
     work: dict[str, tuple[Callable[[bytes], object], bool]] = {
         "lxml no-op target": (floor, False),
         "hostcall": (ours, False),

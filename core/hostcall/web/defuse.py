@@ -14,29 +14,9 @@ import re
 
 from hostcall.tokens import MARKERS
 
-_TURN_MARKERS = (
-    "<s>",
-    "</s>",
-    "<bos>",
-    "<eos>",
-    "<pad>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<<SYS>>",
-    "<</SYS>>",
-    "[INST]",
-    "[/INST]",
-    "[SYSTEM_PROMPT]",
-    "[/SYSTEM_PROMPT]",
-    "[AVAILABLE_TOOLS]",
-    "[/AVAILABLE_TOOLS]",
-    "[TOOL_RESULTS]",
-    "[/TOOL_RESULTS]",
-    "[SYSTEM DIRECTIVE]",
-    "[/SYSTEM DIRECTIVE]",
-)
-"""Markers that part one speaker's turn from the next. No dialect of calls is built from them, but a text that holds
-one can pretend to be the user, or the system."""
+_TURN_MARKERS = ("<bos>", "<eos>", "<pad>", "<<SYS>>", "<</SYS>>", "[SYSTEM DIRECTIVE]", "[/SYSTEM DIRECTIVE]")
+"""Markers that part one speaker's turn from the next and that no dialect of calls needs: a text that holds one can
+pretend to be the user, or the system."""
 
 _REAL = "<>|[]"
 _LOOK_ALIKE = "‹›¦⟦⟧"
@@ -54,11 +34,15 @@ _TAG_SHAPE = (
     r"|B/?[A-Za-z_][\w./:-]{0,63}G"
     r"|/?[A-Za-z_][\w./:-]{0,63}BG"
     r"|/?[｜‖][^LGlg\n]{1,120}G"
-    r"|L?\s{0,4}/?\s{0,4}(?P<name>[^\sLGBlgb=/\[\]]{1,64})(?:(?P<equals>\s{0,4}=)|(?:\s[^LGlg\n]{0,200})?/?G{1,2}))"
+    r"|/?[B｜‖]{1,2}(?P<barred>[A-Za-z]{1,16})[B｜‖]{1,2}"
+    r"|L?\s{0,4}/?\s{0,4}(?P<name>[^\sLGlgb=/\[\]]{1,64})"
+    r"(?:(?P<whole>(?:\s[^LGlg\n]{0,200})?/?G{1,2})|(?:\s{1,4}(?P<attribute>[A-Za-z]{1,16}))?\s{0,4}=))"
 )
 _BRACKET = re.compile(r"\[(?P<name>[^\[\]⟦⟧\n]{1,48})\]")
 _DEFUSED_BRACKET = re.compile(r"⟦(?P<name>[^\[\]⟦⟧\n]{1,48})⟧")
-_LIST_ENTRY = re.compile(r"<{1,2}/?(?P<name>[^\s<>|=/\[\]]{1,64})(?P<equals>=)?")
+_TAG_ENTRY = re.compile(r"<{1,2}/?(?P<name>[^\s<>=/\[\]]{1,64})>{1,2}")
+_VALUE_ENTRY = re.compile(r"<(?P<name>[^\s<>=/\[\]]{1,64})(?: (?P<attribute>[a-z]{1,16}))?=")
+_BARRED_ENTRY = re.compile(r"</?[|｜‖]{1,2}(?P<barred>[A-Za-z]{1,16})[|｜‖]{1,2}")
 _BRACKET_ENTRY = re.compile(r"\[/?(?P<name>[^\[\]]{1,48})\]")
 
 
@@ -69,27 +53,35 @@ def _shape(pattern: str, signs: str, others: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"[LGB]|(?<=[LGBlgb])[lgb]", lambda found: letters[found[0]], pattern))
 
 
-def _listed(markers: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str], frozenset[str], tuple[str, ...]]:
-    """Return the names of tags, of tags with a value (``<function=``), of bracketed markers, and what has no shape."""
+def _listed(markers: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str], tuple[str, ...]]:
+    """Return the keys of tags, those of bracketed markers, and the markers that have no shape."""
     tags: set[str] = set()
-    valued: set[str] = set()
     bracketed: set[str] = set()
     others: list[str] = []
     for marker in markers:
-        if found := _LIST_ENTRY.match(marker):
-            (valued if found["equals"] else tags).add(found["name"].lower())
+        if found := _TAG_ENTRY.fullmatch(marker):
+            tags.add(found["name"].lower())
+        elif found := _VALUE_ENTRY.fullmatch(marker):
+            tags.add(_valued_name(found))
+        elif found := _BARRED_ENTRY.fullmatch(marker):
+            tags.add("|" + found["barred"].lower())
         elif found := _BRACKET_ENTRY.fullmatch(marker):
             bracketed.add(_bracketed_name(found))
         elif not marker.startswith("<") and any(sign in marker for sign in _REAL):
             others.append(marker.lower())
-    return frozenset(tags), frozenset(valued), frozenset(bracketed), tuple(dict.fromkeys(others))
+    return frozenset(tags), frozenset(bracketed), tuple(dict.fromkeys(others))
+
+
+def _valued_name(found: re.Match[str]) -> str:
+    attribute = f" {found['attribute']}" if found["attribute"] else ""
+    return f"{found['name']}{attribute}=".lower()
 
 
 def _bracketed_name(found: re.Match[str]) -> str:
     return " ".join(found["name"].replace("/", " ").split()).lower()
 
 
-_TAGS, _VALUED, _BRACKETED, _OTHERS = _listed((*MARKERS, *_TURN_MARKERS))
+_TAGS, _BRACKETED, _OTHERS = _listed((*MARKERS, *_TURN_MARKERS))
 
 
 class _Translation:
@@ -119,12 +111,14 @@ class _Translation:
         return found[0].translate(self._table)
 
     def _if_listed_tag(self, found: re.Match[str]) -> str:
-        name = found["name"]
+        name, barred = found["name"], found["barred"]
         if name is not None:
-            name = name.lower()
-            if name not in (_VALUED if found["equals"] else _TAGS):
-                return found[0]
-        return found[0].translate(self._table)
+            key = (name.lower() if found["whole"] is not None else _valued_name(found)).replace("¦", "|")
+        elif barred is not None:
+            key = "|" + barred.lower()
+        else:
+            return found[0].translate(self._table)
+        return found[0].translate(self._table) if key in _TAGS else found[0]
 
     def _if_listed_bracket(self, found: re.Match[str]) -> str:
         return found[0].translate(self._table) if _bracketed_name(found) in _BRACKETED else found[0]
@@ -146,13 +140,13 @@ def defuse(text: str) -> str:
     Returns:
         A text that is never longer than the one given. Done twice, it changes nothing.
     """
-    return _DEFUSED(_visible(text))
+    return _DEFUSED(_visible(text)[0])
 
 
 def defuse_counted(text: str) -> tuple[str, int]:
     """Return the defused text, and how many invisible characters were dropped from it."""
-    visible = _visible(text)
-    return _DEFUSED(visible), len(text) - len(visible)
+    visible, dropped = _visible(text)
+    return _DEFUSED(visible), dropped
 
 
 def undefuse(text: str) -> str:
@@ -183,16 +177,18 @@ _PAGE_FEEDS = re.compile("[\x0b\x0c]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def _visible(text: str) -> str:
-    """Return a text without the characters that nobody sees, other line ends written as newlines."""
+def _visible(text: str) -> tuple[str, int]:
+    """Return a text without the characters that nobody sees, line ends written as newlines, and how many are gone."""
     # Nearly every text is clean. That is told fast: controls by a count of bytes, all else by a search of those lines
     # that are not ASCII.
     plain = text.encode("ascii", "ignore")
     clean = len(plain.translate(None, _CONTROLS)) == len(plain)
     if clean and (len(plain) == len(text) or _SUSPECT.search(_not_ascii(text)) is None):
-        return text
+        return text, 0
     text = _LINE_ENDS.sub("\n", text)
-    return "\n".join(line if _SUSPECT.search(line) is None else _visible_line(line) for line in text.split("\n"))
+    lines = text.split("\n")
+    visible = "\n".join(line if _SUSPECT.search(line) is None else _visible_line(line) for line in lines)
+    return visible, len(text) - len(visible)
 
 
 def _not_ascii(text: str) -> str:

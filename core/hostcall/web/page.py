@@ -92,9 +92,10 @@ def _parsed(text: str, *, keep_buttons: bool) -> tuple[Reader, bool]:
     """Return the reader that has seen the page, and whether it saw the whole of it."""
     reader = Reader(HANDLERS, keep_buttons)
     target = Target(reader)
-    # NULs would come out as replacement characters, and one of our own signs is a NUL. Lone surrogates, which only a
-    # broken decoder makes, are no UTF-8.
-    data = text.replace("\0", "").encode("utf-8", "replace")
+    # A NUL would come out as a replacement character, and one of our own signs is a NUL. Leaving it out could make a
+    # tag, or the end of a comment, of what is none; so a sign takes its place that is dropped from the text later. Lone
+    # surrogates, which only a broken decoder makes, are no UTF-8.
+    data = text.replace("\0", "\u2064").encode("utf-8", "replace")
     # The stubs ask for a `comment` that lxml does without: with one, each comment would cost a call.
     untyped: Any = target
     parser = etree.HTMLParser(target=untyped, encoding="utf-8", no_network=True, huge_tree=False)
@@ -140,7 +141,7 @@ def cut_text(text: str, max_chars: int) -> tuple[str, bool]:
             at = max(at, text.rfind(separator, 0, room + 1))
     kept = text[: at if at >= room // 2 else room].rstrip()
     fence = _open_fence(kept)
-    if fence:
+    if 0 < len(fence) < room // 2:
         kept = kept[: room - len(fence) - 1].rstrip()
         # What was taken away may have been the fence itself.
         fence = _open_fence(kept)

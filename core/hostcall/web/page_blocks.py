@@ -249,7 +249,7 @@ def code_span(text: str) -> str:
     if not inner:
         return " " if text else ""
     run = longest_run(inner, "`")
-    ticks = "`" * (run + 1) if run else "`"
+    ticks = "`" * min(run + 1, 8)
     if inner[0] == "`" or inner[-1] == "`":
         inner = f" {inner} "
     return f"{' ' if text[0].isspace() else ''}{ticks}{inner}{ticks}{' ' if text[-1].isspace() else ''}"

@@ -122,6 +122,9 @@ def _end_heading(reader: Reader, before: str | None) -> None:
 
 # Code.
 
+_MAX_FENCE = 40
+"""A fence longer than this is the page's doing and not worth its room; then a run of backticks inside may end it."""
+
 
 def _code_block(reader: Reader, attributes: Attributes) -> Ending:
     reader.flush()
@@ -141,7 +144,7 @@ def _end_code_block(reader: Reader, state: tuple[str, Mapping[str, Handler]]) ->
     reader.in_pre -= 1
     text = text.removeprefix("\n").rstrip()
     if text.strip():
-        fence = "`" * max(3, longest_run(text, "`") + 1)
+        fence = "`" * min(max(3, longest_run(text, "`") + 1), _MAX_FENCE)
         reader.add(f"{fence}{language}\n{text}\n{fence}", 0, CODE)
 
 

@@ -15,7 +15,7 @@ from hostcall.web.page_style import words
 _ADDRESS = re.compile(r"(https?)://([a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
                       r"(/[^?#]*)?(?:\?([^#]*))?(?:#.*)?", re.DOTALL | re.IGNORECASE)  # fmt: skip
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ufffd\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2064\ufffd\ud800-\udfff]")
 _STRIPPED = "".join(map(chr, range(0x21)))
 _LINE_ENDS = re.compile("[\t\n\r]")
 _MAX_ADDRESS = 2000

@@ -38,8 +38,8 @@ def main_text(reader: Reader) -> tuple[str, int, int, bool]:
     if len(text) >= _ENOUGH:
         return text, start, end, False
     whole = _written(blocks, [0] * len(blocks), start, end)
-    shell = len(whole) > len(text)
-    return whole, start, end, shell
+    shell = len(whole) > 2 * len(text)
+    return whole if shell else text, start, end, shell
 
 
 def _boilerplate(reader: Reader) -> list[bool]:

@@ -4,6 +4,7 @@ KaTeX, MathJax and Wikipedia all put their source into an ``annotation``, an ``a
 elements are written out, because the bare text of x squared is "x2".
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,8 +77,11 @@ def _element(tag: str) -> Handler:
     return start
 
 
+_IS_TEX = re.compile(r"(?:application/)?(?:x-)?(?:la)?tex\b")
+
+
 def _annotation(reader: Reader, attributes: Attributes) -> "Ending | type[Skip]":
-    if "tex" not in attributes.get("encoding", "")[:40].lower():
+    if not _IS_TEX.match(attributes.get("encoding", "")[:40].strip().lower()):
         return Skip
     reader.taken(reader.math[-1].begun)
     return (_end_annotation, None)
