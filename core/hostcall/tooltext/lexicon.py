@@ -1,0 +1,87 @@
+"""Sets of literal marks, found in a text that arrives in pieces.
+
+A set knows three things: where the next mark is, whether the end of what has arrived may be the beginning of one, and
+whether a chunk has no character that could matter at all. The last is what makes the filter fast: one search with a
+character class, and nothing else happens.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+import attrs
+
+Search: TypeAlias = Callable[[str], re.Match[str] | None]
+"""Says whether a chunk holds anything worth stopping at."""
+
+
+@attrs.frozen(eq=False)
+class Lexicon:
+    """Marks to look for. `kinds` says what each one is; marks in `folded` are met in any case."""
+
+    kinds: Mapping[str, str]
+    _find: Callable[[str, int], re.Match[str] | None]
+    loud: Search
+    _starts: Callable[[str, int], re.Match[str] | None]
+    _prefixes: frozenset[str]
+    _folded: frozenset[str]
+    _longest: int
+
+    def find(self, text: str, start: int, *, final: bool) -> tuple[re.Match[str] | None, int]:
+        """Return the next mark, or None and the place from which the text must be kept.
+
+        A mark that ends with the text and may yet grow into a longer one is not returned unless the text is final.
+        """
+        match = self._find(text, start)
+        if match is not None:
+            if final or match.end() < len(text) or not self._grows(text[match.start() :]):
+                return match, match.end()
+            return None, match.start()
+        return None, len(text) if final else self.partial(text, start)
+
+    def partial(self, text: str, start: int) -> int:
+        """Return where a mark that is not yet complete may have begun, or the length of the text."""
+        size = len(text)
+        at = max(start, size - self._longest + 1)
+        while (match := self._starts(text, at)) is not None:
+            at = match.start()
+            if self._grows(text[at:]):
+                return at
+            at += 1
+        return size
+
+    def kind(self, match: re.Match[str]) -> str:
+        """Say what a mark that was found is."""
+        mark = match.group()
+        kind = self.kinds.get(mark)
+        return self.kinds[mark.lower()] if kind is None else kind
+
+    def _grows(self, tail: str) -> bool:
+        return tail in self._prefixes or (bool(self._folded) and tail.lower() in self._folded)
+
+
+def lexicon(kinds: Mapping[str, str], *, folded: Iterable[str] = (), also_loud: str = "") -> Lexicon:
+    """Build a set from marks and their kinds.
+
+    Args:
+        kinds: Each mark with its kind. Longer marks win over shorter ones that begin them.
+        folded: Marks, written in lower case, that count in any case.
+        also_loud: Further characters at which `loud` stops.
+    """
+    folds = tuple(folded)
+    exact = sorted((mark for mark in kinds if mark not in folds), key=len, reverse=True)
+    wholes = [re.escape(mark) for mark in exact] + [f"(?ai:{re.escape(mark)})" for mark in folds]
+    firsts = {mark[0] for mark in kinds} | {mark[0].upper() for mark in folds}
+    # An empty set never finds anything: a class of no characters is written as a look-ahead that fails.
+    starts = re.compile("[" + "".join(map(re.escape, sorted(firsts))) + "]" if firsts else "(?!)")
+    stops = firsts | set(also_loud)
+    loud = re.compile("[" + "".join(map(re.escape, sorted(stops))) + "]" if stops else "(?!)")
+    return Lexicon(
+        kinds=dict(kinds),
+        find=re.compile("|".join(wholes) if wholes else "(?!)").search,
+        loud=loud.search,
+        starts=starts.search,
+        prefixes=frozenset(mark[:cut] for mark in exact for cut in range(1, len(mark))),
+        folded=frozenset(mark[:cut] for mark in folds for cut in range(1, len(mark))),
+        longest=max(map(len, kinds), default=1),
+    )
