@@ -31,6 +31,9 @@ from hostcall.events import (
 from hostcall.limits import Limits
 from hostcall.tooltext import Reasoning, Remark, Text, TextFilter, ToolCall
 
+CLOSE_SECONDS = 0.5
+"""How long a whole reply's connection is given to end."""
+
 FinishReason: TypeAlias = Literal["stop", "length"] | None
 
 
@@ -40,6 +43,7 @@ class State(enum.Enum):
     IDLE = "idle"
     CALLING = "calling"  # asked, no byte yet
     READING = "reading"
+    CLOSING = "closing"  # the reply is whole, its connection is not yet
     WAITING = "waiting"  # before asking again
     DONE = "done"
 
@@ -48,6 +52,7 @@ ACCEPTS: dict[State, tuple[type, ...]] = {
     State.IDLE: (),
     State.CALLING: (ResponseStarted, ModelChunk, ModelEnded, Failed),
     State.READING: (BodyReceived, ResponseEnded, ModelChunk, ModelEnded, Failed),
+    State.CLOSING: (BodyReceived, ResponseEnded, Woken, Failed),
     State.WAITING: (Woken, Failed),
     State.DONE: (),
 }
@@ -155,6 +160,8 @@ class Round:
         """Take a piece of the engine's answer."""
         if not isinstance(event, ACCEPTS[self.state]):
             raise LocalProtocolError(f"{type(event).__name__} while the round is {self.state.value}")
+        if self.state is State.CLOSING:
+            return self._closed(event, now)
         match event:
             case ResponseStarted():
                 self.state = State.READING
@@ -217,7 +224,17 @@ class Round:
         commands = self._chunks(decoder.feed(event.data))
         if decoder.fault is not None:
             return [*commands, Cancel(event.id), *self._end(decoder.fault, now)]
+        if decoder.over:
+            self.state = State.CLOSING
+            return [*commands, Wait(id=f"{self._request}.close", until=now + CLOSE_SECONDS)]
         return commands
+
+    def _closed(self, event: RequestEvent, now: float) -> list[Command]:
+        """Let the connection end, so that it can be used again; some proxies keep it open, and are not waited for."""
+        if isinstance(event, BodyReceived):
+            return []
+        other = self._request if isinstance(event, Woken) else f"{self._request}.close"
+        return [Cancel(other), *self._end(None, now)]
 
     def _ended(self, now: float) -> list[Command]:
         decoder = self._decoding()

@@ -80,7 +80,7 @@ def for_openai(messages: Sequence[Message], capabilities: Capabilities) -> list[
     return [_with_reasoning(message, capabilities) for message in messages]
 
 
-def validate(messages: Sequence[Message]) -> None:
+def validate(messages: Sequence[Mapping[str, Any]]) -> None:
     """Check what must hold of every request: one system message, first; each call answered once, right after it.
 
     Raises:

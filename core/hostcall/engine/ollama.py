@@ -91,6 +91,7 @@ class OllamaDecoder:
     overflow_words: tuple[str, ...] = ()
     fault: EngineFault | None = None
     ended: bool = False
+    over: bool = False
     quirks: list[str] = attrs.Factory(list)
     reasoning_field: str | None = None
     _status: int = 200
@@ -98,7 +99,6 @@ class OllamaDecoder:
     _lines: NdjsonDecoder = attrs.field(init=False)
     _body: list[bytes] = attrs.Factory(list)
     _size: int = 0
-    _over: bool = False
     _valid: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -111,7 +111,7 @@ class OllamaDecoder:
 
     def feed(self, data: bytes) -> list[ModelChunk]:
         """Take the next bytes and return what they say."""
-        if self._over:
+        if self.over:
             return []
         self._size += len(data)
         if self._status != 200:
@@ -133,7 +133,7 @@ class OllamaDecoder:
                 self._status, body, retry_after=self._retry_after, overflow_words=self.overflow_words
             )
             return []
-        chunks = [] if self._over else self._read(self._lines.end())
+        chunks = [] if self.over else self._read(self._lines.end())
         if self.fault is None and not self.ended:
             if self._valid == 0:
                 self.fault = EngineFault("malformed", "the body holds no line of a reply")
@@ -144,7 +144,7 @@ class OllamaDecoder:
     def _read(self, lines: list[bytes]) -> list[ModelChunk]:
         chunks: list[ModelChunk] = []
         for line in lines:
-            if self._over:
+            if self.over:
                 break
             try:
                 value = json.loads(line.decode("utf-8", "replace"))
@@ -170,7 +170,7 @@ class OllamaDecoder:
         finish = None
         usage = None
         if value.get("done") is True:
-            self.ended = self._over = True
+            self.ended = self.over = True
             reason = value.get("done_reason")
             finish = reason if isinstance(reason, str) else "stop"
             counts = [value.get("prompt_eval_count"), value.get("eval_count")]
@@ -198,7 +198,7 @@ class OllamaDecoder:
 
     def _stop(self, fault: EngineFault) -> list[ModelChunk]:
         self.fault = fault
-        self._over = True
+        self.over = True
         return []
 
     def _quirk(self, text: str) -> None:

@@ -89,6 +89,7 @@ class OpenAIDecoder:
     overflow_words: tuple[str, ...] = ()
     fault: EngineFault | None = None
     ended: bool = False
+    over: bool = False
     quirks: list[str] = attrs.Factory(list)
     reasoning_field: str | None = None
     _mode: Literal["unknown", "sse", "json", "error"] = "unknown"
@@ -97,7 +98,6 @@ class OpenAIDecoder:
     _sse: SseDecoder = attrs.field(init=False)
     _body: list[bytes] = attrs.Factory(list)
     _size: int = 0
-    _over: bool = False
     _valid: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -115,7 +115,7 @@ class OpenAIDecoder:
 
     def feed(self, data: bytes) -> list[ModelChunk]:
         """Take the next bytes and return what they say."""
-        if self._over:
+        if self.over:
             return []
         self._size += len(data)
         if self._mode == "error":
@@ -152,9 +152,9 @@ class OpenAIDecoder:
                 overflow_words=self.overflow_words,
             )
             return []
-        if self._mode == "json" and not self._over:
+        if self._mode == "json" and not self.over:
             return self._whole(b"".join(self._body))
-        chunks = [] if self._over else self._events(self._sse.end())
+        chunks = [] if self.over else self._events(self._sse.end())
         if self.fault is None and not self.ended:
             if self._valid == 0:
                 self.fault = EngineFault("malformed", "the body holds no chunk of a reply")
@@ -167,7 +167,7 @@ class OpenAIDecoder:
         chunks: list[ModelChunk] = []
         text: list[str] = []
         for event in events:
-            if self._over:
+            if self.over:
                 break
             data = event.data
             if event.name == "error":
@@ -176,7 +176,7 @@ class OpenAIDecoder:
                 break
             if data.startswith(b"[DONE]"):
                 self.ended = True
-                self._over = True
+                self.over = True
                 break
             try:
                 value = json.loads(data.decode("utf-8", "replace"))
@@ -261,7 +261,7 @@ class OpenAIDecoder:
 
     def _stop(self, fault: EngineFault) -> list[ModelChunk]:
         self.fault = fault
-        self._over = True
+        self.over = True
         return []
 
     def _quirk(self, text: str) -> None:

@@ -32,6 +32,8 @@ class ReplyDecoder(Protocol):
     """Why the reply is none, or broke off."""
     ended: bool
     """Whether the reply said that it is complete (a finish reason, ``[DONE]``, ``done``)."""
+    over: bool
+    """Whether nothing that may still come is read: the very last piece was there, or a fault."""
     quirks: list[str]
     """What was wrong and could be read all the same."""
     reasoning_field: str | None
