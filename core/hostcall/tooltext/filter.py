@@ -250,7 +250,7 @@ class TextFilter:
         ):
             return
         self._white, self._buffer, self._pos, self._last = carry, "", 0, ""
-        self._base += 0
+        self._deaf = 0  # offsets are not kept on the fast path
         self._loud = self._lexicon().loud
 
     def _lexicon(self) -> Lexicon:
@@ -286,8 +286,10 @@ class TextFilter:
             self._show(match.end())
             self._place = "fence" if self._place == "fence line" else "prose"
             return True
-        if kind == "drop":
+        if kind in ("drop", "answer"):
             self._show_solid(start)
+            if kind == "answer":
+                self._place, self._thinking = "prose", None
             self._drop(match.end(), "a mark around the answer")
             return True
         return self._turn(kind, start, mark, final=final)
@@ -542,7 +544,7 @@ class TextFilter:
             self._begin(block)
             self._remark("incomplete", tape.held(), None)
             self._tell("hidden", tape.held(), "an opener at the end")
-            self._back(tape, tape.here)
+            self._back(tape, tape.arrived)
         elif (tail or tape.lost) and rest:
             raw = tape.text(tape.cut_at, tape.here)
             self._begin(block)

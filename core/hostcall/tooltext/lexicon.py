@@ -30,13 +30,15 @@ class Lexicon:
     def find(self, text: str, start: int, *, final: bool) -> tuple[re.Match[str] | None, int]:
         """Return the next mark, or None and the place from which the text must be kept.
 
-        A mark that ends with the text and may yet grow into a longer one is not returned unless the text is final.
+        A mark is not returned while what stands there may yet become a longer one, unless the text is final.
         """
         match = self._find(text, start)
         if match is not None:
-            if final or match.end() < len(text) or not self._grows(text[match.start() :]):
+            # A longer mark may have begun here, or before.
+            if final or len(text) - match.start() >= self._longest:
                 return match, match.end()
-            return None, match.start()
+            begun = self.partial(text, start)
+            return (match, match.end()) if begun > match.start() else (None, begun)
         return None, len(text) if final else self.partial(text, start)
 
     def partial(self, text: str, start: int) -> int:

@@ -11,7 +11,7 @@ import attrs
 from hostcall.tooltext.dialect import Dialect, Opener
 from hostcall.tooltext.hints import Choice
 from hostcall.tooltext.lexicon import Lexicon, lexicon
-from hostcall.tooltext.reasoning import APRIEL, DROPPED, DROPPED_FOR, EXACT_THINK, GRANITE, PAIRS, Thinking
+from hostcall.tooltext.reasoning import ANSWERS, APRIEL, DROPPED, DROPPED_FOR, EXACT_THINK, GRANITE, PAIRS, Thinking
 
 Place: TypeAlias = Literal["prose", "span", "fence line", "fence", "reasoning"]
 
@@ -84,7 +84,9 @@ def modes(choice: Choice, group: str | None, *, armed: bool) -> Modes:
         fence_line=lexicon({"`": "tick", "\n": "line"}),
         fence=lexicon(ticks | in_code, folded=[mark for mark in folded if mark in in_code], also_loud="\n\r\t"),
         reasoning=lexicon(
-            closes | opens | parked, folded=[mark for mark in folded if mark in parked], also_loud="\n\r\t"
+            closes | opens | parked | dict.fromkeys(ANSWERS, "answer"),
+            folded=[mark for mark in folded if mark in parked],
+            also_loud="\n\r\t`",
         ),
         calls={mark: tuple(entries) for mark, entries in calls.items()},
         opens={pair.opener: pair for pair in pairs},

@@ -58,6 +58,9 @@ DROPPED: tuple[str, ...] = tuple(
 )  # fmt: skip
 """Marks around the answer itself, of families that have them. They are special tokens and say nothing."""
 
+ANSWERS: tuple[str, ...] = ("<|open|>response<|sep|>", "<|START_RESPONSE|>", "<|START_TEXT|>")
+"""Those of them that begin the answer, and so end reasoning whose closer was left out."""
+
 DROPPED_FOR: dict[str, tuple[str, ...]] = {
     "ernie": ("<response>", "</response>"),
     "hunyuan": ("<answer>", "</answer>"),

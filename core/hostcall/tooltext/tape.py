@@ -245,6 +245,8 @@ class Tape:
         Only for short stretches, names and heads of tags: the stretch is searched again when more of it arrives.
         """
         while (match := search(self.window, self.pos, self.pos + limit)) is None:
+            if self.ended and self.confirmed:  # a call was cut here: nothing of it is left over as text
+                self.pos = len(self.window)
             if self.ended or len(self.window) - self.pos >= limit:
                 return None
             yield None
@@ -266,6 +268,8 @@ class Tape:
                 elif char == ">":
                     self.pos += index + 1
                     return rest[:index]
+            if self.ended:
+                self.pos = len(self.window)
             if self.ended or len(rest) == TAG_CHARS:
                 return None
             yield None
