@@ -25,7 +25,7 @@ _LONGEST_TEXT = 1024  # Before the mapping, which may shorten. No name comes nea
 # Letters newer than Unicode 14 (Python 3.11's). The tables of later Pythons know some of them, so a name that holds one
 # would be read on one version and refused on another. These are the unassigned runs of Unicode 14 into which a later
 # version put something that `idna` would let through.
-_NEWER_THAN_UNICODE_14 = tuple(
+NEWER_THAN_UNICODE_14 = tuple(
     (int(first, 16), int(last, 16))
     for first, last in re.findall(
         r"(\w+)-(\w+)",
@@ -137,7 +137,7 @@ def _is_unfit(character: str) -> bool:
     if unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}:
         return True
     number = ord(character)
-    return any(first <= number <= last for first, last in _NEWER_THAN_UNICODE_14)
+    return any(first <= number <= last for first, last in NEWER_THAN_UNICODE_14)
 
 
 def _ascii_label(label: str) -> str | None:

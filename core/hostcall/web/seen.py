@@ -18,7 +18,7 @@ import attrs
 from hostcall.data import Refused
 from hostcall.limits import Limits
 from hostcall.web.address import Address, parse_address
-from hostcall.web.hosts import is_literal, read_host
+from hostcall.web.hosts import NEWER_THAN_UNICODE_14, is_literal, read_host
 
 SeenIn: TypeAlias = Literal["search_result", "user_message", "page_link", "unknown"]
 
@@ -33,7 +33,9 @@ _UNSPACED += "\U00020000-\U0003ffff"
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])https?://", re.ASCII | re.IGNORECASE)
 _AUTHORITY = re.compile(rf"\[[^\]{_ENDS}]*\](?::[0-9]*)?|[^{_ENDS}/?#\\'()\[\]{{}}*~|,;!&=]*")
 _REST = re.compile(rf"(?:[/?#](?:(?!,https?://)[^{_ENDS}|])*)?", re.IGNORECASE)
-_NAME = re.compile(r"[\w.\-]+")
+# A letter that only a newer Python knows counts as one on every version, so that all of them find the same names.
+_NEWER = "".join(f"{chr(first)}-{chr(last)}" for first, last in NEWER_THAN_UNICODE_14)
+_NAME = re.compile(rf"[\w.\-{_NEWER}]+")
 _PORT = re.compile(r"(?::[0-9]{1,5})?", re.ASCII)
 _EMBEDDED = re.compile(
     rf"(?:^|(?<=[{_UNSPACED}]))[A-Za-z0-9][A-Za-z0-9_.\-]*[A-Za-z0-9](?=$|[{_UNSPACED}])",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostcall.web.hosts import _NEWER_THAN_UNICODE_14, is_literal, is_special_name, read_host
+from hostcall.web.hosts import NEWER_THAN_UNICODE_14, is_literal, is_special_name, read_host
 from tests.strategies_web import names, pieces, v4_numbers, v6_numbers
 
 
@@ -149,12 +149,12 @@ def test_an_ipv6_literal_is_read_whatever_its_spelling(number: int) -> None:
 def test_no_letter_gets_through_that_an_older_python_does_not_know() -> None:
     # What this Python has no letter for and `idna` would let through must stand in the table: on the oldest version
     # that proves it complete.
-    table = {number for first, last in _NEWER_THAN_UNICODE_14 for number in range(first, min(last + 1, 0x40000))}
+    table = {number for first, last in NEWER_THAN_UNICODE_14 for number in range(first, min(last + 1, 0x40000))}
     for number in range(0x80, 0x40000):
         if unicodedata.category(chr(number)) == "Cn" and number not in table:
             with pytest.raises(idna.IDNAError):
                 idna.uts46_remap(chr(number), std3_rules=False)
-    for first, last in _NEWER_THAN_UNICODE_14:
+    for first, last in NEWER_THAN_UNICODE_14:
         assert read_host(f"ü{chr(first)}.org") is None
         assert read_host(f"ü{chr(last)}.org") is None
 

@@ -140,6 +140,7 @@ def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
         ("read exаmple.org", "https://mple.org/"),
         ("xhttps://example.org", "https://example.org/"),
         ("例.example.org", "https://example.org/"),
+        ("\U00011f04example.org", "https://example.org/"),  # a letter that older Pythons do not know
         ("e.g this", "https://e.g/"),
         ("version 1.2.x3", "https://1.2.x3.org/"),
         ("127.0.0.1 and 1.1.1.1", "https://1.1.1.1/"),
