@@ -14,9 +14,8 @@ to a checked address), and it touches nothing else. A driver of `hostcall_driver
                     print(notice.text, end="", flush=True)
 """
 
-from hostcall.answer.answer import Answer
-from hostcall.answer.reading import Reading
-from hostcall.answer.tools import Tool
+from typing import TYPE_CHECKING, Any
+
 from hostcall.commands import (
     AskApproval,
     CallEngine,
@@ -56,8 +55,6 @@ from hostcall.data import (
     Spent,
     Usage,
 )
-from hostcall.engine.capabilities import capabilities_for
-from hostcall.engine.settings import Engine
 from hostcall.errors import (
     ConversationError,
     HostcallError,
@@ -81,6 +78,13 @@ from hostcall.events import (
 )
 from hostcall.limits import Limits
 from hostcall.web.settings import Web
+
+if TYPE_CHECKING:
+    from hostcall.answer.answer import Answer
+    from hostcall.answer.reading import Reading
+    from hostcall.answer.tools import Tool
+    from hostcall.engine.capabilities import capabilities_for
+    from hostcall.engine.settings import Engine
 
 __version__ = "0.1.0"
 
@@ -145,3 +149,24 @@ __all__ = [
     "Woken",
     "capabilities_for",
 ]
+
+_HOMES = {
+    "Answer": "answer.answer",
+    "Reading": "answer.reading",
+    "Tool": "answer.tools",
+    "Engine": "engine.settings",
+    "capabilities_for": "engine.capabilities",
+}
+"""What is loaded when it is first asked for: the machines bring the page reader and forty dialects with them, and a
+program that only passes events and commands on needs neither."""
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value

@@ -61,13 +61,10 @@ class Server:
         self.closed = threading.Event()
         """Set when a client has closed a connection that the handler was still answering."""
         self._listener = socket.create_server(("127.0.0.1" if family == socket.AF_INET else "::1", 0), family=family)
+        self.port = int(self._listener.getsockname()[1])
         self._open: set[socket.socket] = set()
         self._stopped = False
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
-
-    @property
-    def port(self) -> int:
-        return int(self._listener.getsockname()[1])
 
     @property
     def url(self) -> str:
