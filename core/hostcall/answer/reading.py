@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hostcall.answer.prompts import PAGE_BUDGET
 from hostcall.answer.settle import FAILURES
-from hostcall.commands import Command, Finish, ShowPage, ShowRefusal
+from hostcall.commands import Cancel, Command, Finish, ShowPage, ShowRefusal
 from hostcall.data import Capabilities, Refused, Result, Source, Spent
 from hostcall.errors import LocalProtocolError, SettingsError
 from hostcall.events import Event, HostCancelled
@@ -144,7 +144,8 @@ class Reading:
 
     def _cancel(self, crawl: Crawl, now: float) -> list[Command]:
         cancelled = self._live.cancel()
-        lines = crawl.cancel(now)
+        # The crawl would cancel its requests too; what is wanted of it are its lines for the journal.
+        lines = [command for command in crawl.cancel(now) if not isinstance(command, Cancel)]
         self.refused = Refused(0, "cancelled", "Stopped before it was read.")
         return [*cancelled, *lines, *self._end("", (), "cancelled")]
 

@@ -1,0 +1,91 @@
+"""One page, read without an engine."""
+
+from typing import Any
+
+import pytest
+
+from hostcall.answer.reading import Reading
+from hostcall.commands import Connect, Finish, LogFetch, ShowPage, ShowRefusal
+from hostcall.data import Result
+from hostcall.errors import LocalProtocolError, SettingsError
+from hostcall.events import HostCancelled, Resolved, Woken
+from hostcall.limits import Limits
+from hostcall.testing import TODAY, ScriptedDriver, World
+
+PAGES = {
+    "https://docs.example.org/a": "<title>A</title><p>Words of a.</p><a href='/b'>The other page</a>",
+    "https://docs.example.org/b": "<title>B</title><p>Words of b.</p>",
+}
+
+
+def read(address: str, **settings: Any) -> tuple[ScriptedDriver, Result]:
+    driver = ScriptedDriver(World(pages=PAGES))
+    return driver, driver.run(Reading(address, **settings))  # type: ignore[arg-type]  # a reading is run as an answer is
+
+
+def test_a_page_and_its_links_are_read_as_a_model_would_get_them() -> None:
+    driver, result = read("https://docs.example.org/a")
+    assert result.text.startswith("Untrusted text from https://docs.example.org/a.")
+    assert "Words of b." in result.text
+    assert [source.address for source in result.ledger] == list(PAGES)
+    assert [notice.title for notice in driver.notices if isinstance(notice, ShowPage)] == ["A", "B"]
+    assert sum(isinstance(notice, LogFetch) for notice in driver.notices) == 2
+    assert result.budget is not None
+    assert result.budget.pages == 2
+
+
+def test_hops_are_a_limit() -> None:
+    _, result = read("https://docs.example.org/a", limits=Limits(hops=0))
+    assert "Words of b." not in result.text
+
+
+def test_a_page_that_is_not_there_says_so() -> None:
+    driver, result = read("https://docs.example.org/c")
+    assert (result.text, result.why_stopped, result.detail) == ("", "blank", "The site answered 404.")
+    assert not [notice for notice in driver.notices if isinstance(notice, ShowRefusal)]
+
+
+def test_a_refusal_is_shown_and_logged() -> None:
+    driver, result = read("https://127.0.0.1/")
+    assert result.detail == "That address is not on the public internet."
+    assert [notice.reason for notice in driver.notices if isinstance(notice, ShowRefusal)] == [result.detail]
+    assert sum(isinstance(notice, LogFetch) for notice in driver.notices) == 1
+
+
+def test_no_page_left_is_said() -> None:
+    _, result = read("https://docs.example.org/a", limits=Limits(pages=0))
+    assert "page budget is spent" in result.detail
+
+
+def test_with_seen_hosts_the_address_alone_opens_nothing() -> None:
+    driver, result = read("https://evil.example.org/?q=secret", seen=["docs.example.org"])
+    assert result.detail == "not in this answer's search results"
+    assert driver.requests == []
+    assert read("https://docs.example.org/a", seen=["docs.example.org"])[1].why_stopped == "answered"
+    with pytest.raises(SettingsError, match="is no host name"):
+        Reading("https://docs.example.org/", seen=["no host"])
+
+
+def test_a_cancel_ends_it_and_leaves_its_line() -> None:
+    reading = Reading("https://docs.example.org/a")
+    with pytest.raises(LocalProtocolError, match="before start"):
+        reading.receive(HostCancelled(), 0.0)
+    reading.start(0.0, answer_id="a", today=TODAY, capacity=8)
+    with pytest.raises(LocalProtocolError, match="started before"):
+        reading.start(0.0, answer_id="a", today=TODAY, capacity=8)
+    (connect,) = reading.receive(Resolved("r1.c0.p0.h0.lookup", ("93.184.215.14",)), 0.1)
+    assert isinstance(connect, Connect)
+    commands = reading.receive(HostCancelled(), 0.2)
+    assert [type(command).__name__ for command in commands] == ["Cancel", "LogFetch", "Finish"]
+    assert isinstance(commands[-1], Finish)
+    assert commands[-1].result.why_stopped == "cancelled"
+    assert reading.receive(HostCancelled(), 0.3) == []
+    with pytest.raises(LocalProtocolError, match="after Finish"):
+        reading.receive(Woken("x"), 0.3)
+
+
+def test_a_late_event_is_dropped() -> None:
+    reading = Reading("https://docs.example.org/a")
+    reading.start(0.0, answer_id="a", today=TODAY, capacity=8)
+    reading.receive(Resolved("r1.c0.p0.h0.lookup", ("93.184.215.14",)), 0.1)
+    assert reading.receive(Resolved("r1.c0.p0.h0.lookup", ("93.184.215.14",)), 0.2) == []
