@@ -18,8 +18,14 @@ NOT_PUBLIC = "That address is not on the public internet."
 _CONTACT = re.compile(r"[!-'*-\[\]-~][ !-'*-\[\]-~]{0,199}", re.ASCII)
 """What may stand in a comment of the user agent (RFC 9110 §5.6.5)."""
 
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-"""RFC 6052 §2.1: the low 32 bits are the IPv4 address that is meant."""
+_EMBEDDING = (
+    (ipaddress.IPv6Network("64:ff9b::/96"), 0),  # NAT64, RFC 6052 §2.1
+    (ipaddress.IPv6Network("64:ff9b:1::/48"), 0),  # NAT64 for local use, RFC 8215
+    (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # mapped, RFC 4291 §2.5.5.2
+    (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),  # translated, RFC 2765
+    (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4, RFC 3056
+)
+"""Prefixes under which an address means an IPv4 address, and how many bits to the right of it there are."""
 
 
 @attrs.frozen
@@ -98,16 +104,24 @@ class Networks:
         """Say whether `address` may be connected to.
 
         Security:
-            Rule 2, public addresses only. Threat: request forgery. An opened NAT64 prefix opens only what is public by
-            the IPv4 address inside.
+            Rule 2, public addresses only. Threat: request forgery. Whoever opens a prefix whose addresses mean IPv4
+            addresses (a machine behind NAT64 needs that) has not opened the loopback by another spelling.
         """
         if address in self._refused:
             return False
         if address in self._opened:
-            if address.version == 6 and address in _NAT64:
-                return self.opens(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-            return True
+            inner = _embedded(address)
+            return inner is None or self.opens(inner)
         return address not in self._own and is_public(address)
+
+
+def _embedded(address: IpAddress) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that `address` means, or None when it is one itself or means none."""
+    if address.version == 6:
+        for prefix, shift in _EMBEDDING:
+            if address in prefix:
+                return ipaddress.IPv4Address(int(address) >> shift & 0xFFFFFFFF)
+    return None
 
 
 def _network(text: str, setting: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

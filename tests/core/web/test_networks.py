@@ -59,12 +59,24 @@ def test_what_the_operator_refuses_stays_refused_inside_what_the_operator_opens(
     assert not _opens(networks, "10.1.0.1")
 
 
-def test_an_opened_nat64_prefix_opens_what_is_public_inside_and_nothing_else() -> None:
-    networks = Networks.of(Web(allow_networks=("64:ff9b::/96",)))
-    assert _opens(networks, "64:ff9b::5db8:d70e")
-    assert not _opens(networks, "64:ff9b::7f00:1")
-    assert not _opens(networks, "64:ff9b::a9fe:a9fe")
-    assert not _opens(networks, "64:ff9b:1::5db8:d70e")
+@pytest.mark.parametrize(
+    ("prefix", "public", "inside"),
+    [
+        ("64:ff9b::/96", "64:ff9b::5db8:d70e", ["64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::5db8:d70e"]),
+        ("64:ff9b:1::/48", "64:ff9b:1::5db8:d70e", ["64:ff9b:1::a00:1", "64:ff9b::5db8:d70e"]),
+        ("::ffff:0:0/96", "::ffff:5db8:d70e", ["::ffff:7f00:1", "::ffff:10.0.0.1"]),
+        ("::ffff:0:0:0/96", "::ffff:0:5db8:d70e", ["::ffff:0:7f00:1"]),
+        ("2002::/16", "2002:5db8:d70e::1", ["2002:7f00:1::", "2002:a00:1::5db8:d70e"]),
+    ],
+)
+def test_an_opened_prefix_of_ipv4_addresses_opens_what_is_public_inside_and_nothing_else(
+    prefix: str, public: str, inside: list[str]
+) -> None:
+    networks = Networks.of(Web(allow_networks=(prefix,)))
+    assert _opens(networks, public)
+    assert not any(_opens(networks, text) for text in inside)
+    both = Networks.of(Web(allow_networks=(prefix, "10.0.0.0/8")))
+    assert _opens(both, "::ffff:10.0.0.1") == (prefix == "::ffff:0:0/96")
 
 
 def test_a_single_address_is_a_network_too() -> None:
