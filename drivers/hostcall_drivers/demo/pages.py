@@ -163,7 +163,7 @@ def _signature(name: str, value: Any) -> str:
     except (TypeError, ValueError):
         return ""
     # What has an address in its form is of no use to a reader, and differs from run to run.
-    return re.sub(r"<([\w.]+) [^<>]*0x[0-9A-Fa-f]+>", r"<\1>", f"{name}{text}")
+    return re.sub(r" at 0x[0-9A-Fa-f]+>", ">", f"{name}{text}")
 
 
 def _topic_pages() -> Iterator[DocPage]:
