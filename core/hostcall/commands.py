@@ -4,7 +4,7 @@ A command with an `id` is a *request* and is answered by events with that id, un
 without one is a *notice*: the driver passes it on to the host. `Cancel` is neither: it names a request to stop.
 """
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, TypeGuard, get_args
 
 import attrs
 
@@ -207,3 +207,10 @@ Request: TypeAlias = CallEngine | CallSearch | Resolve | Connect | RunTool | Ask
 Notice: TypeAlias = ShowText | ShowReasoning | ShowSearch | ShowPage | ShowRefusal | ShowProgress | LogFetch | Finish
 Command: TypeAlias = Request | Cancel | Notice
 """Everything that can be asked."""
+
+_REQUEST_TYPES: frozenset[type] = frozenset(get_args(Request))
+
+
+def is_request(command: Command) -> TypeGuard[Request]:
+    """Say whether a command is answered by events. Asked of every notice of a stream, so by a look into a set."""
+    return type(command) in _REQUEST_TYPES

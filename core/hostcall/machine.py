@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-from hostcall.commands import Cancel, Command, Request
+from hostcall.commands import Cancel, Command, is_request
 from hostcall.errors import LocalProtocolError
 from hostcall.events import RequestEvent
 
@@ -45,11 +45,11 @@ class Live(Generic[Owner]):
 
     def track(self, commands: Iterable[Command], owner: Owner) -> list[Command]:
         """Note which ids `commands` open and close for `owner`, and hand them on."""
-        passed = list(commands)
+        passed = commands if isinstance(commands, list) else list(commands)
         for command in passed:
-            if isinstance(command, Cancel):
+            if type(command) is Cancel:
                 self._close(command.id)
-            elif isinstance(command, Request):
+            elif is_request(command):
                 if command.id in self._issued:
                     raise AssertionError(f"ids are never reused, and {command.id} was")
                 self._issued.add(command.id)

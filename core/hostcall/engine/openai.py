@@ -183,6 +183,11 @@ class OpenAIDecoder:
             except (ValueError, RecursionError):
                 self._quirk("a chunk that is not JSON")
                 continue
+            plain = _plain_text(value)
+            if plain is not None:
+                self._valid += 1
+                text.append(plain)
+                continue
             if is_error(value):
                 self._flush(chunks, text)
                 self._stop(read_fault(None, data, overflow_words=self.overflow_words))
@@ -267,6 +272,21 @@ class OpenAIDecoder:
     def _quirk(self, text: str) -> None:
         if text not in self.quirks:
             self.quirks.append(text)
+
+
+def _plain_text(value: Any) -> str | None:
+    """Return the text of a chunk that brings text and nothing else, as nearly all of a stream's chunks do."""
+    if type(value) is not dict or "error" in value or value.get("usage") is not None:
+        return None
+    choices = value.get("choices")
+    if type(choices) is not list or not choices or type(choices[0]) is not dict:
+        return None
+    choice = choices[0]
+    delta = choice.get("delta")
+    if type(delta) is not dict or len(delta) != 1 or choice.get("finish_reason") is not None:
+        return None
+    content = delta.get("content")
+    return content if type(content) is str else None
 
 
 def read_content(content: Any) -> str:
