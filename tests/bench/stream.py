@@ -1,7 +1,7 @@
 """``python -m tests.bench.stream``: CPU per chunk from the socket's bytes to the notice, as ratios in one run.
 
-20,000 chunks as llama-server sends them, about 190 bytes of JSON each. The floor splits lines and decodes JSON, and does
-nothing else. Peers are measured when they are installed.
+20,000 chunks as llama-server sends them, about 190 bytes of JSON each. The floor splits lines and decodes JSON, and
+does nothing else. Peers are measured when they are installed.
 """
 
 import json
