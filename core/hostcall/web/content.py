@@ -128,9 +128,7 @@ class Body:
 
     @property
     def complete(self) -> bool:
-        """Whether what came so far is a whole body."""
-        if not self._coding:
-            return True
+        """Whether what came so far is a whole body. One that is not packed always is: its end is the wire's affair."""
         nothing_came = not self._members and not self._held and not self.broken
         return self._inflater is None and (self._members > 0 or nothing_came)
 
@@ -154,7 +152,7 @@ class Body:
         return zlib.decompressobj(wbits=15 if wrapped else -15)
 
     def _inflate(self, inflater: "_Decompress", rest: bytes) -> bytes:
-        """Unpack what is still wanted and return what was not looked at."""
+        """Unpack what is still wanted and return what comes after the stream, if it ended."""
         # Never 0, which would mean "no limit": as long as there is room up to the limit, one byte over is at least one.
         try:
             out = inflater.decompress(rest, self._limit + 1 - len(self._data))
@@ -163,7 +161,7 @@ class Body:
             return b""
         self._take(out)
         if not inflater.eof:
-            return inflater.unconsumed_tail
+            return b""  # All of it was looked at, or there is more in it than is wanted.
         self._inflater = None
         self._members += 1
         self._ended = self._coding == "deflate" or self._members == _MOST_MEMBERS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hostcall.commands import Cancel, Command, Connect, LogFetch, Resolve
 from hostcall.data import Bounds, CheckedAddress, FetchRecord, Headers, HttpRequest, Refused
-from hostcall.errors import LocalProtocolError, SettingsError
+from hostcall.errors import LocalProtocolError
 from hostcall.events import (
     BodyReceived,
     Failed,
@@ -170,11 +170,6 @@ class TestAPage:
 
     def test_a_contact_stands_in_the_user_agent(self) -> None:
         assert user_agent(Web(contact="https://example.org/bot")).endswith("; hostcall; +https://example.org/bot)")
-
-    @pytest.mark.parametrize("contact", ["", "a\r\nCookie: b", "a(b", "a)b", "é", " a", "a" * 201, "a\\b"])
-    def test_a_contact_that_could_break_the_field_is_an_error_of_the_settings(self, contact: str) -> None:
-        with pytest.raises(SettingsError, match="contact"):
-            Networks.of(Web(contact=contact))
 
     def test_a_packed_page_is_unpacked(self) -> None:
         fetch = _fetch()

@@ -43,7 +43,7 @@ from tests.strategies_web import names, pieces, v4_numbers, v6_numbers
         ("[2606:4700::1111]", "2606:4700::1111"),
         ("[2606:4700:0:0::1.2.3.4]", "2606:4700::102:304"),
         ("[::FFFF:8.8.8.8]", "::ffff:808:808"),
-        (".".join(["a" * 49] * 5 + ["org"]), ".".join(["a" * 49] * 5 + ["org"])),
+        (".".join(["a" * 49] * 5 + ["org"]), ".".join(["a" * 49] * 5 + ["org"])),  # of 253 characters
     ],
 )
 def test_a_host_has_one_canonical_form(text: str, host: str) -> None:
@@ -73,6 +73,7 @@ def test_a_host_has_one_canonical_form(text: str, host: str) -> None:
         "xn--fiq.org\u0378",
         *("אa.org", "1א.org", "א.1a-אb.org"),
         "\u0301a.org",
+        ".".join(["a" * 49] * 5 + ["info"]),  # of 254 characters
         "\u2ff0.org",  # describes an ideograph, and is none
         "xn---bbk.org",  # a longer encoding of what xn--bbk stands for
         "\U00031350.org",  # CJK that only Unicode 15 knows
