@@ -43,6 +43,7 @@ _DEFUSED_BRACKET = re.compile(r"⟦(?P<name>[^\[\]⟦⟧\n]{1,48})⟧")
 _TAG_ENTRY = re.compile(r"<{1,2}/?(?P<name>[^\s<>=/\[\]]{1,64})>{1,2}")
 _VALUE_ENTRY = re.compile(r"<(?P<name>[^\s<>=/\[\]]{1,64})(?: (?P<attribute>[a-z]{1,16}))?=")
 _BARRED_ENTRY = re.compile(r"</?[|｜‖]{1,2}(?P<barred>[A-Za-z]{1,16})[|｜‖]{1,2}")
+_BEFORE_LETTERS = re.compile("[a-z]")
 _BRACKET_ENTRY = re.compile(r"\[/?(?P<name>[^\[\]]{1,48})\]")
 
 
@@ -93,14 +94,15 @@ class _Translation:
         self._tag_opening = signs[0]
         self._bracket = bracket
         self._bracket_opening = signs[3]
-        self._others = tuple((marker, re.compile(re.escape(marker), re.IGNORECASE)) for marker in markers)
+        # What stands before a marker's first letter is looked for first: it has no case, and no pattern is needed.
+        self._others = tuple(
+            (_BEFORE_LETTERS.split(marker)[0], re.compile(re.escape(marker), re.IGNORECASE)) for marker in markers
+        )
 
     def __call__(self, text: str) -> str:
-        if self._others:
-            lowered = text.lower()
-            for other, pattern in self._others:
-                if other in lowered:
-                    text = pattern.sub(self._whole, text)
+        for opening, pattern in self._others:
+            if opening in text:
+                text = pattern.sub(self._whole, text)
         if self._tag_opening in text:
             text = self._tag.sub(self._if_listed_tag, text)
         if self._bracket_opening in text:

@@ -139,23 +139,21 @@ class Reader:
             if not buffer[-1].endswith("\n"):
                 buffer.append("\n")
             return
-        if len(buffer) == 1 and buffer[0].isspace() and not self.inline:
-            buffer.clear()
-            return
         if self.inline:
             self._end_inline()
-        text = " ".join(("".join(buffer) if len(buffer) > 1 else buffer[0]).split())
+        words = ("".join(buffer) if len(buffer) > 1 else buffer[0]).split() if buffer else None
         buffer.clear()
-        if not text:
+        if not words:
             self.link_chars = 0
             self.breaks = False
             return
-        links, self.link_chars = self.link_chars, 0
+        text = " ".join(words)
         if self.breaks:
             self.breaks = False
             text = _broken(text, " " if self.heading else "\n")
         if text and (len(text) > 8 or text.isascii() or defuse(text).strip()):
-            self.add(text, links, HEADING if self.heading else 0)
+            self.add(text, self.link_chars, HEADING if self.heading else 0)
+        self.link_chars = 0
 
     def add(self, text: str, links: int, flags: int) -> None:
         """Add a finished block."""
@@ -163,12 +161,14 @@ class Reader:
             flags |= BOILERPLATE
         if self.shell:
             flags |= SHELL
+        prefix = self.prefix
         first = self.first
         if first is None:
-            first = self.prefix
-        self.first = None
+            first = prefix
+        else:
+            self.first = None
         # As `Block(…)`, at a third of its cost.
-        self.blocks.append(_new(Block, (self.separator, first, self.prefix, text, links, flags)))
+        self.blocks.append(_new(Block, (self.separator, first, prefix, text, links, flags)))
         self.separator = "\n\n"
 
     def replace(self, at: int, text: str) -> None:

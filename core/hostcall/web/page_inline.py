@@ -84,7 +84,7 @@ def anchor(reader: Reader, attributes: Attributes) -> Ending:
     if href is None:
         return None
     # What leads to another place on the same page is no link to follow.
-    reader.href = href.partition("#")[0]
+    reader.href = href.partition("#")[0] if "#" in href else href
     reader.rel = attributes.get("rel", "")
     reader.link_at = len(reader.buffer)
     reader.inline += 1

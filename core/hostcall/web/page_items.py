@@ -31,12 +31,14 @@ _BLANKS = " " * 16
 class _List:
     """An open list."""
 
-    __slots__ = ("firsts", "inside", "items", "number", "step")
+    __slots__ = ("firsts", "inside", "items", "nested", "number", "step")
 
     def __init__(self, number: int | None, *, backwards: bool) -> None:
         self.number = number
         self.step = -1 if backwards else 1
         self.items = 0
+        self.nested = False
+        """Whether it stands in another list that has items: then no blank line goes before it."""
         self.inside = 0
         """Open items of this list."""
         self.firsts: list[tuple[int, str]] | None = None
@@ -60,6 +62,7 @@ def _open_list(reader: Reader, opened: _List) -> Ending:
     reader.flush()
     outer = reader.lists[-1] if reader.lists else None
     reader.lists.append(opened)
+    opened.nested = outer is not None and outer.items > 0
     if outer is not None and not outer.inside and outer.items:
         # A list directly in a list, which pages write where they mean a list in the item before it.
         before = reader.prefix
@@ -83,15 +86,22 @@ def _end_list(reader: Reader, prefix: str | None) -> None:
 
 
 def _item(reader: Reader, attributes: Attributes) -> Ending:
-    reader.flush()
+    if reader.buffer:
+        reader.flush()
     if not reader.lists:
         return _open_item(reader, "- ", "\n")
     opened: _List = reader.lists[-1]
     opened.items += 1
-    nested = len(reader.lists) > 1 and reader.lists[-2].items
-    separator = "\n" if opened.items > 1 or nested else "\n\n"
+    separator = "\n" if opened.items > 1 or opened.nested else "\n\n"
     opened.inside += 1
-    state = (opened, reader.prefix, reader.first)
+    before = reader.prefix
+    if opened.number is None and reader.first is None and len(before) < MAX_PREFIX:
+        # As below, for nearly every item there is.
+        reader.separator = separator
+        reader.first = before + "- "
+        reader.prefix = before + "  "
+        return (_end_plain_item, (opened, before))
+    state = (opened, before, reader.first)
     if opened.number is None:
         _open_item(reader, "- ", separator)
         return (_end_list_item, state)
@@ -111,6 +121,14 @@ def _end_list_item(reader: Reader, state: tuple[_List, str, str | None]) -> None
     reader.flush()
     opened, reader.prefix, first = state
     reader.first = None if reader.first is None else first
+    opened.inside -= 1
+
+
+def _end_plain_item(reader: Reader, state: tuple[_List, str]) -> None:
+    if reader.buffer:
+        reader.flush()
+    opened, reader.prefix = state
+    reader.first = None
     opened.inside -= 1
 
 

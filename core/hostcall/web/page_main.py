@@ -23,21 +23,20 @@ def main_text(reader: Reader) -> tuple[str, int, int, bool]:
     """
     blocks = reader.blocks
     drop = _boilerplate(reader)
-    good = [0 if drop[at] else block.good for at, block in enumerate(blocks)]
+    good = [0 if dropped else block.good for block, dropped in zip(blocks, drop, strict=True)]
     start, end = _main_range(reader.ranges, good)
-    shown = [BOILERPLATE | SHELL if drop[at] else block.flags & SHELL for at, block in enumerate(blocks)]
-    text = _written(blocks, shown, start, end)
+    text = _written(blocks, drop, start, end)
     if len(text) >= _ENOUGH:
         return text, start, end, False
     if (start, end) != (0, len(blocks)):
         start, end = 0, len(blocks)
-        text = _written(blocks, shown, start, end)
+        text = _written(blocks, drop, start, end)
         if len(text) >= _ENOUGH:
             return text, start, end, False
-    text = _written(blocks, [block.flags & SHELL for block in blocks], start, end)
+    text = _written(blocks, [block.flags & SHELL != 0 for block in blocks], start, end)
     if len(text) >= _ENOUGH:
         return text, start, end, False
-    whole = _written(blocks, [0] * len(blocks), start, end)
+    whole = _written(blocks, [False] * len(blocks), start, end)
     shell = len(whole) > 2 * len(text)
     return whole if shell else text, start, end, shell
 
@@ -83,7 +82,7 @@ def _main_range(ranges: list[tuple[str, int, int]], good: list[int]) -> tuple[in
     return (0, len(good)) if shortest is None else shortest[1:]
 
 
-def _written(blocks: list[Block], hidden: list[int], start: int, end: int) -> str:
+def _written(blocks: list[Block], hidden: list[bool], start: int, end: int) -> str:
     pieces: list[str] = []
     before = ""
     last = -1
