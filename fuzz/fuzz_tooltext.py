@@ -5,6 +5,7 @@ With a trace on, what it shows, reads, drops and hides is the input, character f
 
 import random
 import sys
+from itertools import pairwise
 
 from hostcall.tokens import MARKERS
 from hostcall.tooltext import Decision, Piece, Reasoning, Remark, Text, TextFilter, ToolCall
@@ -25,11 +26,11 @@ TOOLS = [
 ]
 CHOICES = (("auto",), ("all",), *((name,) for name in (*ROWS, *FAMILIES)))
 WORDS = (
-    *MARKERS, "{", "}", "[", "]", '"', "'", "\\", ":", ",", "\n", " ", "\r\n", "```json\n", "```", "`", "~~~", "f", "search",
-    '{"name": "f", "arguments": {"q": "x"}}', '{"tool": "f", "input": {}}', '"name"', '"arguments"', "<function=f>",
-    "<parameter=q>", 'name="f"', 'key="q" type="string"', "functions.f:0", "to=functions.f", "commentary", "analysis",
-    "final", "call:f{", "q:", "f(q='x')", "functools", ">>>f\n", "Action:\n", "0", "null", "é", "\ud83d", "\u2028", "text ",
-    "f\n", "functions.", "<query>", "</query>", "<item>", "<‖DS", "/>", ">",
+    *MARKERS, "{", "}", "[", "]", '"', "'", "\\", ":", ",", "\n", " ", "\r\n", "```json\n", "```", "`", "~~~", "f",
+    "search", '{"name": "f", "arguments": {"q": "x"}}', '{"tool": "f", "input": {}}', '"name"', '"arguments"',
+    "<function=f>", "<parameter=q>", 'name="f"', 'key="q" type="string"', "functions.f:0", "to=functions.f",
+    "commentary", "analysis", "final", "call:f{", "q:", "f(q='x')", "functools", ">>>f\n", "Action:\n", "0", "null", "é",
+    "\ud83d", "\u2028", "text ", "f\n", "functions.", "<query>", "</query>", "<item>", "<‖DS", "/>", ">",
 )  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def check(text: str, dialects: tuple[str, ...], reason: str, *, reasoning: bool,
     decisions: list[Decision] = []
     assert filtered(pieces, decisions) == whole, (dialects, text)
     assert "".join(decision.raw for decision in decisions) == text, (dialects, text)
-    assert all(a.offset + len(a.raw) == b.offset for a, b in zip(decisions, decisions[1:], strict=False))
+    assert all(one.offset + len(one.raw) == other.offset for one, other in pairwise(decisions))
 
 
 def test_one_input(data: bytes) -> None:

@@ -443,7 +443,11 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect(
         name="gigachat",
-        openers=(*_token("<|function_call|>"), Opener("function call<|role_sep|>", token=True)),
+        openers=(
+            *_token("<|function_call|>"),
+            Opener("function call<|role_sep|>", "start"),
+            Opener(f"{marker('<|message_sep|>')}\n\nfunction call<|role_sep|>", token=True),
+        ),
         starts=("{",),
         body=JsonBody(sure=True),
     ),

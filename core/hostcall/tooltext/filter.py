@@ -19,42 +19,28 @@ from hostcall.tooltext.dialect import Dialect
 from hostcall.tooltext.fork import Entry, fork
 from hostcall.tooltext.hints import ROWS, choose
 from hostcall.tooltext.json_body import Verdict
-from hostcall.tooltext.lexicon import Lexicon, Search
-from hostcall.tooltext.modes import Modes, Place, modes
+from hostcall.tooltext.lexicon import Search
 from hostcall.tooltext.offer import offer_of
-from hostcall.tooltext.parking import Parked, Parking
+from hostcall.tooltext.outside import Decision, Outside
+from hostcall.tooltext.parking import Parked
 from hostcall.tooltext.pieces import Piece, Reasoning, Remark, RemarkKind, Text, ToolCall
-from hostcall.tooltext.reasoning import Thinking
 from hostcall.tooltext.starting import starting_point
 from hostcall.tooltext.tape import CONFIRM_WINDOW, WHITE, Fault, Found, Scan, Tape
 
-WHITE_HELD = 256
-"""The most white space that is held because a block may follow; what stood before it goes out."""
+MADE_KEPT = 1_024
+MADE_CHARS = 16
+"""Short pieces that were made before are used again: a model writes the same few tokens all the time, they never
+change, and to make one is half of what a quiet chunk costs."""
+
+LEAST_HOLD = 65_536
+"""The least that `max_hold` may be: shorter blocks are ordinary calls."""
 
 MAX_CALLS = 256
 """Calls of one answer; the rest is hidden and remarked upon."""
 
-SECOND_LOOKS = 16
-"""How often a long stretch that was given back is looked through again for calls behind the end of reasoning."""
-
 FinishReason: TypeAlias = Literal["stop", "length"] | None
 
-LONGEST_RUN = 32
-"""Longer runs of ticks are no fence and no span."""
-
-DecisionKind: TypeAlias = Literal["text", "reasoning", "call", "dropped", "hidden"]
-
 _ANY: Search = re.compile("", re.DOTALL).search
-
-
-@attrs.frozen
-class Decision:
-    """What became of one stretch of the input. The `raw` of all of them in order is the input."""
-
-    offset: int
-    kind: DecisionKind
-    raw: str
-    why: str = ""
 
 
 @attrs.define
@@ -66,8 +52,6 @@ class _Block:
     lead: str
     """White space before the opener, not yet shown or dropped."""
     mark: str
-    blank_line: bool
-    """Whether the opener's line was blank before it."""
     chosen: list[Dialect]
     tentative: bool
     """In reasoning or code: nothing counts before the block is read to its end."""
@@ -76,7 +60,7 @@ class _Block:
     began: bool = False
 
 
-class TextFilter:
+class TextFilter(Outside):
     """Splits what a model writes into text, reasoning and calls.
 
     Args:
@@ -93,6 +77,20 @@ class TextFilter:
         that a page put into the model's mouth.
     """
 
+    __slots__ = (
+        "_block",
+        "_calls",
+        "_ended",
+        "_ids",
+        "_kind",
+        "_loud",
+        "_made",
+        "_max_hold",
+        "_offer",
+        "_reason",
+        "_white",
+    )
+
     def __init__(
         self,
         tools: Iterable[Any],
@@ -104,43 +102,21 @@ class TextFilter:
         max_hold: int = 1_048_576,
         trace: Callable[[Decision], None] | list[Decision] | None = None,
     ) -> None:
-        self._offer = offer_of(tools)
-        self._choice = choose(tuple(dialects), model)
-        self._max_hold = max(max_hold, 65_536)
-        self._group: str | None = None
-        self._trace = trace.append if isinstance(trace, list) else trace
-        self._modes: Modes = modes(self._choice, None, armed=bool(self._offer.schemas))
-        self._place: Place = "prose"
-        self._ticks = ""
-        self._thinking: Thinking | None = None
+        offer = offer_of(tools)
+        bound = max(max_hold, LEAST_HOLD)
+        told = trace.append if isinstance(trace, list) else trace
+        super().__init__(choose(tuple(dialects), model), bound, told, armed=bool(offer.schemas))
+        self._offer = offer
+        self._max_hold = bound
         self._block: _Block | None = None
-        self._parking = Parking(self._max_hold)
-        self._buffer = ""
-        self._pos = 0
-        self._base = 0
-        self._told = 0
-        """The offset up to which the trace was told."""
-        self._blank_line = True
-        """Whether the line is blank up to `_pos`."""
-        self._shown = False
-        """Whether anything but white space was shown."""
-        self._trim: Literal["white", "newline", ""] = ""
-        """What is dropped before the next text."""
-        self._deaf = 0
-        """The offset before which nothing opens a block: that text was looked at already."""
-        self._looks = SECOND_LOOKS
-        self._last = ""
-        """The character shown last, where it matters."""
         self._calls = 0
         self._ids: set[str] = set()
         self._ended = False
         self._reason: FinishReason = None
-        self._out: list[Piece] = []
-        self.scanned = 0
-        """How many characters were searched so far; a test watches that it grows with the text and no faster."""
         # The fast path.
         self._loud: Search = _ANY
         self._kind: type[Text] | type[Reasoning] | None = Text
+        self._made: dict[str, Text | Reasoning] = {}
         self._white = ""
         start = starting_point(generation_prompt, self._modes, starts_in_reasoning, self._choice)
         if start.thinking is not None or start.in_reasoning:
@@ -159,25 +135,16 @@ class TextFilter:
         if chunk and self._loud(chunk) is None:
             kind = self._kind
             if kind is None:
-                block = self._block
-                assert block is not None
-                tape = block.tape
-                tape.fresh.append(chunk)
-                tape.arrived = arrived = tape.arrived + len(chunk)
-                if arrived > tape.compact_at:
-                    return self._take("")
-                return []
-            white = self._white
-            if chunk[-1] == " ":
-                solid = chunk.rstrip(" ")
-                if solid:
-                    self._white = chunk[len(solid) :]
-                    return [kind(white + solid)]
-            elif white:
-                self._white = ""
-                return [kind(white + chunk)]
-            else:
-                return [kind(chunk)]
+                return self._keep(chunk)
+            if chunk[-1] != " ":
+                if self._white:
+                    chunk, self._white = self._white + chunk, ""
+                return [self._made.get(chunk) or self._make(chunk, kind)]
+            solid = chunk.rstrip(" ")
+            if solid:
+                white, self._white = self._white, chunk[len(solid) :]
+                chunk = white + solid
+                return [self._made.get(chunk) or self._make(chunk, kind)]
         if not chunk or self._ended:
             return []
         return self._take(chunk)
@@ -210,6 +177,22 @@ class TextFilter:
 
     # Reading.
 
+    def _make(self, text: str, kind: type[Text] | type[Reasoning]) -> Text | Reasoning:
+        """Make a piece, and keep it when it may be wanted again."""
+        piece = kind(text)
+        if len(text) <= MADE_CHARS and len(self._made) < MADE_KEPT:
+            self._made[text] = piece
+        return piece
+
+    def _keep(self, chunk: str) -> list[Piece]:
+        """Put away a chunk of a block in which nothing matters to the scanner."""
+        block = self._block
+        assert block is not None
+        tape = block.tape
+        tape.fresh.append(chunk)
+        tape.arrived = arrived = tape.arrived + len(chunk)
+        return self._take("") if arrived > tape.compact_at else []
+
     def _take(self, chunk: str) -> list[Piece]:
         out = self._out = []
         self._take_in(chunk)
@@ -236,7 +219,10 @@ class TextFilter:
         if self._block is not None:
             return
         carry = self._buffer[self._pos :]
-        self._loud, self._kind = _ANY, Reasoning if self._place == "reasoning" else Text
+        kind = Reasoning if self._place == "reasoning" else Text
+        if self._kind is not kind:
+            self._made = {}
+        self._loud, self._kind = _ANY, kind
         if (
             self._ended
             or self._trace is not None
@@ -244,7 +230,6 @@ class TextFilter:
             or self._blank_line
             or self._last == "`"
             or self._parking.items
-            or not (self._shown or self._modes.quiet_start)
             or self._deaf > self._base + len(self._buffer)
             or carry.strip(WHITE)
         ):
@@ -253,162 +238,8 @@ class TextFilter:
         self._deaf = 0  # offsets are not kept on the fast path
         self._loud = self._lexicon().loud
 
-    def _lexicon(self) -> Lexicon:
-        match self._place:
-            case "prose":
-                return self._modes.prose
-            case "span":
-                return self._modes.span
-            case "fence line":
-                return self._modes.fence_line
-            case "fence":
-                return self._modes.fence
-            case "reasoning":
-                return self._modes.reasoning
-
-    # Outside blocks.
-
-    def _step(self, *, final: bool) -> bool:
-        """Go to the next mark and past it. False: the rest of what has arrived must wait."""
-        marks = self._lexicon()
-        match, keep = marks.find(self._buffer, self._pos, final=final)
-        self.scanned += max(keep, self._pos) - self._pos
-        if match is None:
-            self._show(keep if final else self._white_before(keep))
-            return False
-        start, mark = match.start(), match.group()
-        kind = marks.kind(match)
-        if kind == "call":
-            return self._meet(start, mark)
-        if kind in ("tick", "tilde"):
-            return self._code(start, final=final)
-        if kind == "line":
-            self._show(match.end())
-            self._place = "fence" if self._place == "fence line" else "prose"
-            return True
-        if kind in ("drop", "answer"):
-            self._show_solid(start)
-            if kind == "answer":
-                self._place, self._thinking = "prose", None
-            self._drop(match.end(), "a mark around the answer")
-            return True
-        return self._turn(kind, start, mark, final=final)
-
-    def _turn(self, kind: str, start: int, mark: str, *, final: bool) -> bool:
-        """Meet a tag of reasoning."""
-        end = start + len(mark)
-        white = self._white_before(start)
-        lead = self._buffer[white:start]
-        before = self._buffer[start - 1] if start > self._pos else self._last
-        if before == "`":
-            if end == len(self._buffer) and not final:
-                self._show(white)
-                return False
-            if self._buffer[end : end + 1] == "`":  # quoted, ticks on both sides
-                self._show(end)
-                return True
-        if lead and "\n" not in lead and not self._blank_at(white) and self._place == "prose":
-            self._show(end)  # a word in a sentence about these tags
-            return True
-        pair = self._modes.opens[mark] if kind == "open" else self._modes.closes[mark]
-        if kind == "open":
-            if self._place != "reasoning":
-                if pair.hinted and not self._blank_at(start):
-                    self._show(end)
-                    return True
-                self._leave(start, white, pair.trim if pair.after == "white" else "nothing")
-                self._place, self._thinking = "reasoning", pair
-                self._trim = "" if pair.trim == "nothing" else pair.trim
-            else:
-                self._show(start)
-            self._drop(end, "reasoning opens")
-            return True
-        if self._place == "reasoning":
-            trim = (self._thinking or pair).trim
-            self._leave(start, white, trim)
-            self._parking.drop_white()
-            self._place, self._thinking = "prose", None
-            if self._looks:
-                self._looks -= 1
-                self._deaf = 0
-        else:
-            self._leave(start, white, "white" if pair.after == "white" else "nothing")
-        self._drop(end, "reasoning closes")
-        self._trim = "white" if pair.after == "white" else ""
-        return True
-
-    def _leave(self, start: int, white: int, trim: str) -> None:
-        """Show the text before a mark, without the white space that belongs to the mark."""
-        if trim == "white":
-            self._show(white)
-            self._drop(start, "white space")
-        elif trim == "newline" and self._buffer[start - 1 : start] == "\n" and start > self._pos:
-            self._show(start - 1)
-            self._drop(start, "white space")
-        else:
-            self._show(start)
-
-    def _code(self, start: int, *, final: bool) -> bool:
-        """Meet ticks or tildes: code begins or ends."""
-        char = self._buffer[start]
-        end = start
-        while end < len(self._buffer) and end - start < LONGEST_RUN and self._buffer[end] == char:
-            end += 1
-        if end - start == LONGEST_RUN:
-            self._show(end)
-            return True
-        if end == len(self._buffer) and not final:
-            self._show(self._white_before(start))
-            return False
-        run = self._buffer[start:end]
-        blank = self._blank_at(start)
-        if self._place == "prose":
-            if len(run) >= 3 and blank:
-                entries = self._modes.calls.get("```", ()) if char == "`" else ()
-                if entries and self._base + start >= self._deaf:
-                    return self._open(start, "```", entries)
-                self._place, self._ticks = "fence line", run
-            elif char == "`":
-                self._place, self._ticks = "span", run
-        elif self._place == "span":
-            if run == self._ticks:
-                self._place = "prose"
-        elif self._place == "fence line":
-            if self._ticks[0] == char:  # an info string holds no ticks: this was a span
-                self._place = "prose" if run == self._ticks else "span"
-        elif blank and run.startswith(self._ticks):
-            rest = end
-            while rest < len(self._buffer) and rest - end < LONGEST_RUN and self._buffer[rest] in " \t\r":
-                rest += 1
-            if rest == len(self._buffer) and not final:
-                self._show(self._white_before(start))
-                return False
-            if rest == len(self._buffer) or self._buffer[rest] == "\n":
-                self._place = "prose"
-        self._show(end)
-        return True
-
-    def _meet(self, start: int, mark: str) -> bool:
-        """Meet an opener."""
-        entries = self._modes.calls.get(mark) or self._modes.calls[mark.lower()]
-        if self._place == "reasoning":
-            entries = tuple(entry for entry in entries if entry[1].in_reasoning == "park")
-        fresh = not self._shown and not self._buffer[self._pos : start].strip(WHITE) and not self._parking.items
-        entries = tuple(
-            entry
-            for entry in entries
-            if entry[0].where == "anywhere" or (entry[0].where == "line" and self._blank_at(start)) or fresh
-        )
-        if entries and self._base + start >= self._deaf:
-            return self._open(start, mark, entries)
-        if mark[0] == "`":
-            return self._code(start, final=True)
-        self._show(start + 1)
-        return True
-
     def _open(self, start: int, mark: str, entries: tuple[Entry, ...]) -> bool:
         """Begin a block."""
-        blank = self._blank_at(start)
         white = self._white_before(start)
         self._show(white)
         lead = self._buffer[white:start]
@@ -421,77 +252,8 @@ class TextFilter:
         tape.keeps = tentative
         chosen: list[Dialect] = []
         scanner = fork(tape, entries, mark, self._offer, chosen)
-        self._block = _Block(tape, scanner, lead, mark, blank, chosen, tentative, start + self._base)
+        self._block = _Block(tape, scanner, lead, mark, chosen, tentative, start + self._base)
         return True
-
-    def _show(self, upto: int) -> None:
-        """Let text out up to a place in the buffer."""
-        text = self._buffer[self._pos : upto]
-        self._pos = max(self._pos, upto)
-        if self._trim and text:
-            solid = text.lstrip(WHITE) if self._trim == "white" else text.removeprefix("\n")
-            self._tell("dropped", text[: len(text) - len(solid)], "white space")
-            text = solid
-            if text:
-                self._trim = ""
-        if text:
-            self._put(text)
-
-    def _put(self, text: str) -> None:
-        kind = Reasoning if self._place == "reasoning" else Text
-        line = text.rfind("\n") + 1
-        self._blank_line = (line > 0 or self._blank_line) and not text[line:].strip(" \t\r")
-        self._last = text[-1]
-        if self._parking.items:
-            if not text.strip(WHITE):
-                self._parking.add(Parked("reasoning" if kind is Reasoning else "text", text))
-                return
-            self._flush()
-        if kind is Text and not self._shown:
-            self._shown = bool(text.strip(WHITE))
-        self._out.append(kind(text))
-        self._tell("reasoning" if kind is Reasoning else "text", text)
-
-    def _flush(self) -> None:
-        """Something followed: what was parked was a draft."""
-        for item in self._parking.take():
-            if item.kind == "dropped":
-                self._tell("dropped", item.raw, "reasoning closes")
-            else:
-                kind = Text if item.kind == "text" else Reasoning
-                if item.calls:
-                    self._out.append(Remark("draft", item.raw, item.calls[0][1].name))
-                self._out.append(kind(item.raw))
-                self._tell("text" if item.kind == "text" else "reasoning", item.raw, "a draft" if item.calls else "")
-
-    def _drop(self, upto: int, why: str) -> None:
-        raw = self._buffer[self._pos : upto]
-        self._pos = upto
-        if self._parking.items and raw:
-            self._parking.add(Parked("dropped", raw))
-        else:
-            self._tell("dropped", raw, why)
-
-    def _show_solid(self, start: int) -> None:
-        white = self._white_before(start)
-        self._show(white)
-        self._drop(start, "white space")
-
-    def _white_before(self, end: int) -> int:
-        """Return where the white space before a place begins, no further back than may be held."""
-        floor = max(self._pos, end - WHITE_HELD)
-        while end > floor and self._buffer[end - 1] in WHITE:
-            end -= 1
-        return end
-
-    def _blank_at(self, place: int) -> bool:
-        """Say whether the line is blank before a place in the buffer."""
-        line = self._buffer.rfind("\n", self._pos, place) + 1
-        if line == 0:
-            return self._blank_line and not self._buffer[self._pos : place].strip(" \t\r")
-        return not self._buffer[line:place].strip(" \t\r")
-
-    # Inside a block.
 
     def _resume(self) -> bool:
         """Let the scanner read on. False: it waits for more text."""
@@ -517,6 +279,7 @@ class TextFilter:
             self._collect(block)
         self._loud = want if want is not None and self._trace is None else _ANY
         self._kind = {"text": Text, "reasoning": Reasoning, None: None}[tape.streaming]
+        self._made = {}
         if self._kind is not None and self._loud is _ANY:
             self._kind = None
         return False
@@ -637,6 +400,7 @@ class TextFilter:
                 self._remark(what.kind, raw, what.name)
             elif raw:
                 self._shown = self._shown or what == "text"
+                self._arm()
                 self._out.append(Text(raw) if what == "text" else Reasoning(raw))
                 self._tell(what, raw)
         tape.out.clear()
@@ -668,14 +432,9 @@ class TextFilter:
         self._calls += 1
         if self._group is None:
             self._group = ROWS[dialect].group or dialect
-            self._modes = modes(self._choice, self._group, armed=True)
+            self._arm()
 
     # Telling.
 
     def _remark(self, kind: RemarkKind, raw: str, name: str | None) -> None:
         self._out.append(Remark(kind, raw, name))
-
-    def _tell(self, kind: DecisionKind, raw: str, why: str = "") -> None:
-        if self._trace is not None and raw:
-            self._trace(Decision(self._told, kind, raw, why))
-            self._told += len(raw)

@@ -125,8 +125,8 @@ class JsonBody:
 
     def value(self, tape: Tape, spans: list[tuple[int, int]]) -> Scan[str]:
         """Go past one value and note where the objects in it stand."""
-        while (first := (yield from tape.skip_white())) and (yield from tape.match(self._ends)) == "leak":
-            pass
+        while (first := (yield from tape.skip_white())) and (yield from tape.sees(self._ends)) == "leak":
+            yield from tape.match(self._ends)
         array = first == "["
         if array:
             tape.pos += 1

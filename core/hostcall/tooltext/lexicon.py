@@ -67,13 +67,16 @@ def lexicon(kinds: Mapping[str, str], *, folded: Iterable[str] = (), also_loud: 
 
     Args:
         kinds: Each mark with its kind. Longer marks win over shorter ones that begin them.
-        folded: Marks, written in lower case, that count in any case.
+        folded: Marks, written in lower case and beginning with no letter, that count in any case.
         also_loud: Further characters at which `loud` stops.
     """
     folds = tuple(folded)
     exact = sorted((mark for mark in kinds if mark not in folds), key=len, reverse=True)
-    wholes = [re.escape(mark) for mark in exact] + [f"(?ai:{re.escape(mark)})" for mark in folds]
-    firsts = {mark[0] for mark in kinds} | {mark[0].upper() for mark in folds}
+    # Every mark begins with a plain character, brackets included: only then does `re` skip to the next of them fast.
+    wholes = [re.escape(mark) for mark in exact] + [
+        f"{re.escape(mark[0])}(?ai:{re.escape(mark[1:])})" for mark in folds
+    ]
+    firsts = {mark[0] for mark in kinds}
     # An empty set never finds anything: a class of no characters is written as a look-ahead that fails.
     starts = re.compile("[" + "".join(map(re.escape, sorted(firsts))) + "]" if firsts else "(?!)")
     stops = firsts | set(also_loud)

@@ -31,8 +31,6 @@ class Modes:
     """Which dialects a mark may open, in the order in which they are asked."""
     opens: dict[str, Thinking]
     closes: dict[str, Thinking]
-    quiet_start: bool
-    """Whether nothing is armed that counts only at the start of the answer."""
 
 
 def thinking(choice: Choice) -> tuple[Thinking, ...]:
@@ -46,17 +44,21 @@ def thinking(choice: Choice) -> tuple[Thinking, ...]:
 
 
 @lru_cache(maxsize=64)
-def modes(choice: Choice, group: str | None, *, armed: bool) -> Modes:
+def modes(choice: Choice, group: str | None, *, armed: bool, started: bool) -> Modes:
     """Build the marks for a choice of dialects.
 
     Args:
         group: After the first call, the group of its dialect: the others are disarmed, which keeps accidents away.
         armed: False when no tool is offered: nothing is a call then.
+        started: True when something was shown: what counts only at the start of the answer is disarmed. Some of these
+            openers begin with a letter, and would make every chunk worth a look.
     """
     rows = [row for row in choice.rows if armed and (group is None or (row.group or row.name) == group)]
     calls: dict[str, list[Entry]] = {}
     for row in rows:
         for opener in row.openers:
+            if started and opener.where == "start":
+                continue
             calls.setdefault(opener.mark, []).append((opener, row))
     folded = [mark for mark, entries in calls.items() if entries[0][0].folded]
     pairs = thinking(choice)
@@ -91,5 +93,4 @@ def modes(choice: Choice, group: str | None, *, armed: bool) -> Modes:
         calls={mark: tuple(entries) for mark, entries in calls.items()},
         opens={pair.opener: pair for pair in pairs},
         closes={pair.closer: pair for pair in pairs},
-        quiet_start=not any(opener.where == "start" for row in rows for opener in row.openers),
     )
