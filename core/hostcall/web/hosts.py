@@ -133,11 +133,15 @@ def _mapped(text: str) -> str | None:
 
 
 def _is_unfit(character: str) -> bool:
-    """Say whether `character` is invisible, unassigned, private, or assigned only in newer tables than the oldest."""
-    if unicodedata.category(character) in {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}:
-        return True
+    """Say whether `character` is one that the mapping refuses or drops, a joiner, or not in the oldest tables."""
     number = ord(character)
-    return any(first <= number <= last for first, last in NEWER_THAN_UNICODE_14)
+    if any(first <= number <= last for first, last in NEWER_THAN_UNICODE_14):
+        return True
+    try:
+        mapped = idna.uts46_remap(character, std3_rules=False)
+    except idna.IDNAError:
+        return True
+    return mapped == "" or unicodedata.category(character) in {"Cf", "Cn"}
 
 
 def _ascii_label(label: str) -> str | None:

@@ -51,6 +51,7 @@ def _code(address: object) -> str:
         ("https://example.org/a|b[c]", "https://example.org/a|b[c]"),
         ('https://example.org/"<>`{}^', "https://example.org/%22%3C%3E%60%7B%7D%5E"),
         ("https://example.org/?\"<>'`{}^\\", "https://example.org/?%22%3C%3E%27`{}^\\"),
+        ("https://example.org/X?XX", "https://example.org/X?XX"),
         ("https://example.org/a/./b/../c", "https://example.org/a/c"),
         ("https://example.org/../../a", "https://example.org/a"),
         ("https://example.org/a/..", "https://example.org/"),
@@ -107,6 +108,24 @@ def test_the_parts_are_what_request_line_host_field_and_server_name_need() -> No
 )  # fmt: skip
 def test_what_is_refused_and_how_it_is_called(text: str, code: str) -> None:
     assert _code(parse_address(text, LIMITS)) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("x", Refused(2, "address_malformed", "That is not an address that can be opened.")),
+        ("ftp://example.org/", Refused(2, "address_not_https", "Only https addresses can be opened.")),
+        ("https://example.org:8443/", Refused(2, "address_port", "Only the usual https port can be opened.")),
+        ("https://a@example.org/", Refused(2, "address_user", "An address with a user name cannot be opened.")),
+    ],
+)
+def test_what_the_reader_is_told(text: str, refused: Refused) -> None:
+    assert parse_address(text, LIMITS) == refused
+
+
+def test_a_step_down_to_http_is_refused_by_the_rule_on_redirects() -> None:
+    refused = Refused(4, "address_not_https", "Only https addresses can be opened.")
+    assert join(BASE, "http://example.org/", LIMITS) == refused
 
 
 def test_a_scheme_that_is_equal_only_when_case_is_folded_is_another_scheme() -> None:

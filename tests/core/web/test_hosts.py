@@ -66,6 +66,7 @@ def test_a_host_has_one_canonical_form(text: str, host: str) -> None:
         *("[::1 ]", "[::1::]", "[[::1]]", "[:::1]", "[::12345]", "[::1.2.3]", "[::1.2.3.04]", "::1"),
         *("exa\u200bmple.org", "exa\u00admple.org", "exa\u202emple.org", "a\u200d.org", "exa\ufeffmple.org"),
         "\ue000.org",
+        *("exa\ufe0fmple.org", "exa\u034fmple.org", "exa\U000e0100mple.org", "exa\u180bmple.org", "exa\u2064mple.org"),
         *("a\u3000b.org", "☃.net", "example.org⁄evil.net", "example.org：8080", "a＠b.org", "a／b.org", "㈱.org"),
         "\ud800.org",
         *("xn--", "xn--.org", "xn--a.org", "xn--abc-.org", "xn--zzzzzzzzzzzzz999999.org", "xn--bcher-KVA-.de"),
@@ -106,9 +107,16 @@ def test_a_joiner_passes_in_an_encoded_label_where_the_script_needs_it() -> None
     assert read_host(f"{label}.org") == f"{label}.org"
 
 
+def test_an_underscore_passes_in_an_encoded_label_as_it_does_in_a_plain_one() -> None:
+    label = "xn--" + "a_\u00fc".encode("punycode").decode("ascii")
+    assert read_host(f"{label}.org") == f"{label}.org" == ada_url.URL(f"https://{label}.org").hostname
+
+
 def test_every_label_of_a_name_with_one_that_runs_right_to_left_keeps_the_rule() -> None:
     assert read_host("\u05d0\u05d1.org") is not None
     assert read_host("1a.\u05d0\u05d1.org") is None
+    assert read_host("\u0627\u0628.org") is not None
+    assert read_host("1a.\u0627\u0628.org") is None
     assert read_host("1a.org") == "1a.org"
 
 
