@@ -65,6 +65,7 @@ pages cp949, and latin-1 pages the quotation marks of windows-1252. ``replacemen
 codecs; `decode` knows them.
 """
 
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF16_LE, "utf-16-le"))
 _PRESCAN_BYTES = 1024
 _XML_DECLARATION = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s{0,9}=\s{0,9}["']([A-Za-z0-9._:-]{1,40})["']""")
 _COMMENT_OR_META = re.compile(rb"<!--|<meta[\s/]", re.IGNORECASE)
@@ -82,18 +83,33 @@ def decode(data: bytes, content_type: str) -> str:
     Returns:
         The text without a byte order mark. What cannot be decoded is U+FFFD; nothing is raised.
     """
-    for mark, codec in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-    ):
-        if data.startswith(mark):
-            return data[len(mark) :].decode(codec, "replace")
-    codec = charset_of(content_type) or _declared(data)
+    start, codec = _found(data, content_type)
     if codec == "replacement":
         # The standard's way with encodings in which markup can hide from a filter: one character for the whole page.
         return "\ufffd" if data else ""
-    return data.decode(codec or _guessed(data), "replace")
+    return data[start:].decode(codec, "replace")
+
+
+def to_utf8(data: bytes, content_type: str) -> bytes:
+    """Return a page in UTF-8: `decode` for what reads bytes, without a detour where they are UTF-8 already."""
+    start, codec = _found(data, content_type)
+    if codec == "utf-8":
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            return data[start:]
+    # Lone surrogates, which some of the old codecs let through, are no UTF-8.
+    return decode(data, content_type).encode("utf-8", "replace")
+
+
+def _found(data: bytes, content_type: str) -> tuple[int, str]:
+    """Return where the text begins and its codec."""
+    for mark, codec in _MARKS:
+        if data.startswith(mark):
+            return len(mark), codec
+    return 0, charset_of(content_type) or _declared(data) or _guessed(data)
 
 
 def charset_of(content_type: str) -> str:

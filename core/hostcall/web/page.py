@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 from lxml import etree
 
-from hostcall.web.charset import charset_of, decode
+from hostcall.web.charset import charset_of, decode, to_utf8
 from hostcall.web.defuse import defuse
 from hostcall.web.page_blocks import Reader
 from hostcall.web.page_elements import HANDLERS
@@ -23,6 +23,7 @@ from hostcall.web.page_target import Target
 MAX_LINKS = 24
 _PIECE = 32_768
 """Bytes that the parser is given at once. libxml2 goes on to the end of a piece after a callback has raised."""
+_NO_SIGN = "\u2064".encode()
 _THIN = 200
 _CUT_SHORT = "(The rest of this page could not be read.)"
 
@@ -62,15 +63,15 @@ def read_page(data: bytes, content_type: str, address: str, *, max_chars: int) -
         max_chars: The most that the text may have. A very large number gives the whole text.
     """
     kind = content_type.partition(";")[0].strip().lower()
-    text = decode(data, content_type)
     if kind and kind not in ("text/html", "application/xhtml+xml"):
-        return _read_plain(text, address, max_chars)
+        return _read_plain(decode(data, content_type), address, max_chars)
+    data = to_utf8(data, content_type)
     utf8 = charset_of(content_type) in ("", "utf-8")
-    reader, whole = _parsed(text, keep_buttons=False)
+    reader, whole = _parsed(data, keep_buttons=False)
     found, start, end, shell = main_text(reader)
     if len(found) < _THIN and reader.button_chars > len(found):
         # A button that was never closed takes all that follows for its label.
-        reader, whole = _parsed(text, keep_buttons=True)
+        reader, whole = _parsed(data, keep_buttons=True)
         found, start, end, shell = main_text(reader)
     title = reader.title or next((block.text for block in reader.blocks if block.first == "# "), "")
     kept, cut = cut_text(_tidy(defuse(found)), max_chars)
@@ -88,14 +89,13 @@ def read_page(data: bytes, content_type: str, address: str, *, max_chars: int) -
     )
 
 
-def _parsed(text: str, *, keep_buttons: bool) -> tuple[Reader, bool]:
+def _parsed(data: bytes, *, keep_buttons: bool) -> tuple[Reader, bool]:
     """Return the reader that has seen the page, and whether it saw the whole of it."""
     reader = Reader(HANDLERS, keep_buttons)
     target = Target(reader)
     # A NUL would come out as a replacement character, and one of our own signs is a NUL. Leaving it out could make a
-    # tag, or the end of a comment, of what is none; so a sign takes its place that is dropped from the text later. Lone
-    # surrogates, which only a broken decoder makes, are no UTF-8.
-    data = text.replace("\0", "\u2064").encode("utf-8", "replace")
+    # tag, or the end of a comment, of what is none; so a sign takes its place that is dropped from the text later.
+    data = data.replace(b"\0", _NO_SIGN)
     # The stubs ask for a `comment` that lxml does without: with one, each comment would cost a call.
     untyped: Any = target
     parser = etree.HTMLParser(target=untyped, encoding="utf-8", no_network=True, huge_tree=False)
