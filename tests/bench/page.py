@@ -4,9 +4,9 @@ The pages are the documentation that Debian packages ship, downloaded once by ``
 the repository (``HOSTCALL_BENCH_CACHE``, or a folder in the system's temporary one). Peers are measured when they are
 installed: ``pip install trafilatura inscriptis html2text html-to-markdown resiliparse html-text beautifulsoup4``.
 
-All run in the same process, page by page and round by round, on CPU time; of each page the best round counts. The exit status is 0 when the targets
-hold: text and links at 0.3 times the speed of a parser target that does nothing, and ahead of every peer that is
-written in Python or stands on lxml by 2 times.
+All run in the same process, page by page and round by round, on CPU time; of each page the best round counts. The exit
+status is 0 when the targets hold: text and links at 0.3 times the speed of a parser target that does nothing, and ahead
+of every peer of the same kind that is written in Python or stands on lxml by 2 times.
 """
 
 import importlib

@@ -79,6 +79,11 @@ def _end_boilerplate(reader: Reader, _: None) -> None:
     reader.boilerplate -= 1
 
 
+def _footer(reader: Reader, attributes: Attributes) -> Ending:
+    """The footer of a page is boilerplate; the footer of a quotation says whose words they are."""
+    return start_block(reader, attributes) if reader.prefix.endswith("> ") else _boilerplate(reader, attributes)
+
+
 def _header(reader: Reader, attributes: Attributes) -> Ending:
     """The header of a page is boilerplate; the header of an article holds its heading and its author."""
     return start_block(reader, attributes) if reader.article else _boilerplate(reader, attributes)
@@ -207,14 +212,15 @@ HANDLERS: Mapping[str, Handler] = {
     **{f"h{level}": _heading(level) for level in range(1, 7)},
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _code_block),
     **dict.fromkeys(("noscript", "noframes"), _without_scripts),
-    **dict.fromkeys(("nav", "footer"), _boilerplate),
     **dict.fromkeys(("div", "section"), _div_or_main),
     **dict.fromkeys(("body", "form"), _div),
     "article": _main_or_article("article"),
     "aside": _aside,
     "button": _button,
     "dialog": _dialog,
+    "footer": _footer,
     "header": _header,
+    "nav": _boilerplate,
     "main": _main,
     "math": start_math,
 }
