@@ -153,7 +153,7 @@ def same_ip(one: str, other: str) -> bool:
 def _after_slashes(rest: str, ports: tuple[str, ...]) -> Address | Refused:
     """Read authority, path and query."""
     authority = _AUTHORITY.match(rest)[0]  # type: ignore[index]  # the pattern matches the empty text too
-    if "\\" in authority or " " in authority or not authority:
+    if "\\" in authority or not authority:
         return _MALFORMED
     if "@" in authority:
         return _USER

@@ -137,6 +137,7 @@ def test_length_is_counted_in_the_text_given_and_in_the_canonical_one() -> None:
     assert isinstance(parse_address("https://example.org/" + "a" * 20, limits), Address)
     assert _code(parse_address("https://example.org/" + "a" * 21, limits)) == "address_malformed"
     assert _code(parse_address("https://example.org/" + "é" * 4, limits)) == "address_malformed"
+    assert isinstance(join(BASE, "https://example.org/" + "a" * 20, limits), Address)
     assert _code(join(BASE, "https://example.org/" + "a" * 21, limits)) == "address_malformed"
     assert _code(join(BASE, "a" * 30, limits)) == "address_malformed"
 
@@ -252,12 +253,14 @@ def test_every_answer_is_checked_and_one_bad_one_refuses_all() -> None:
 
 
 def test_no_answer_is_no_name() -> None:
-    assert _code(_checked()) == "name_not_found"
+    assert _checked() == Refused(0, "name_not_found", "No site has that name.", "the lookup gave no address")
 
 
 def test_more_answers_than_a_name_may_have_are_refused_before_they_are_read() -> None:
     good = [f"93.184.215.{last}" for last in range(65)]
-    assert _code(_checked(*good)) == "not_public"
+    too_many = _checked(*good)
+    assert isinstance(too_many, Refused)
+    assert (too_many.rule, too_many.code) == (2, "not_public")
     assert len(_checked(*good[:64])) == LIMITS.addresses_tried  # type: ignore[arg-type]  # not refused, or it fails
 
 

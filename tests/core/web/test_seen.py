@@ -183,6 +183,7 @@ def test_hosts_of_an_earlier_answer_count_and_what_is_no_host_says_so() -> None:
     assert seen.add_host("BÜCHER.de.")
     assert not seen.add_host("https://example.org")
     assert _opens(seen, "https://bücher.de/x")
+    assert seen.source(_address("https://bücher.de/x")) == "user_message"
     assert not _opens(seen, "https://example.org/")
 
 
@@ -223,6 +224,21 @@ class TestByAddress:
         seen = SeenHosts(LIMITS, "address")
         seen.add_user_text("(https://en.wikipedia.org/wiki/Rust_(programming_language))")
         assert _opens(seen, "https://en.wikipedia.org/wiki/Rust_(programming_language)")
+
+    @pytest.mark.parametrize("path", ["/a(b)c", "/a[b]c", "/a{b}c", "/a([{b}])c", "/a?b(c)"])
+    @pytest.mark.parametrize("frame", ["{}", "({})", "[{}]", "{{{}}}", "{}).", "{}]x", "{}}}x"])
+    def test_only_brackets_that_were_opened_in_the_path_belong_to_it(self, path: str, frame: str) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_user_text(frame.format(f"https://example.org{path}"))
+        assert _opens(seen, f"https://example.org{path}")
+
+    def test_where_an_address_was_seen_is_told(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_result("https://example.org/a")
+        seen.add_user_text("https://example.org/b")
+        seen.add_host("example.org")
+        sources = [seen.source(Address("example.org", target)) for target in ("/a", "/b", "/", "/c")]
+        assert sources == ["search_result", "user_message", "user_message", "unknown"]
 
     def test_an_address_with_another_port_opens_nothing(self) -> None:
         seen = SeenHosts(LIMITS, "address")
