@@ -378,6 +378,95 @@ class TestTheAnswer:
         assert _code(fetch) == "body_incomplete"
 
 
+class TestWhatTheReaderIsTold:
+    @pytest.mark.parametrize(
+        ("kind", "refused"),
+        [
+            ("not_found", Refused(0, "name_not_found", "No site has that name.", "d")),
+            ("lookup", Refused(0, "lookup_failed", "The site's name could not be looked up just now.", "d")),
+            (
+                "timeout",
+                Refused(
+                    0, "lookup_failed", "The site's name could not be looked up just now.", "the lookup took too long"
+                ),
+            ),
+        ],
+    )
+    def test_of_a_lookup(self, kind: FailureKind, refused: Refused) -> None:
+        fetch = _fetch()
+        fetch.start(0.0)
+        fetch.receive(Failed(LOOKUP, kind, "d"), 0.0)
+        assert fetch.result == refused
+
+    @pytest.mark.parametrize(
+        ("kind", "refused"),
+        [
+            ("connect", Refused(0, "connect_failed", "The site did not answer.", "d")),
+            ("reset", Refused(0, "connect_failed", "The site did not answer.", "d")),
+            ("tls", Refused(3, "tls_failed", "The site's certificate could not be verified.", "d")),
+            ("protocol", Refused(5, "answer_malformed", "The site's answer could not be read.", "d")),
+            ("timeout", Refused(5, "timed_out", "The page took longer than 10 seconds.")),
+        ],
+    )
+    def test_of_a_connection(self, kind: FailureKind, refused: Refused) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        fetch.receive(Failed(GET, kind, "d"), 0.0)
+        assert fetch.result == refused
+
+    def test_of_what_came(self) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        fetch.receive(ResponseStarted(GET, 200, HTML, PUBLIC), 0.0)
+        fetch.receive(Failed(GET, "reset", "d"), 0.0)
+        assert fetch.result == Refused(0, "body_incomplete", "The page broke off.", "d")
+
+    @pytest.mark.parametrize(
+        ("locations", "refused"),
+        [
+            ((), Refused(4, "redirect_malformed", "The page redirects to nowhere.", "0 Locations")),
+            (("/b", "/b"), Refused(4, "redirect_malformed", "The page redirects to nowhere.", "2 Locations")),
+            (
+                ("",),
+                Refused(4, "redirect_malformed", "The page redirects to nowhere.", "a Location that cannot be read"),
+            ),
+            (("/a?b",), Refused(4, "redirect_limit", "The page redirects too often.", "a loop")),
+            (
+                ("http://x.org",),
+                Refused(4, "redirect_refused", "The page redirects to an address that cannot be opened."),
+            ),
+            (
+                ("https://x.local",),
+                Refused(
+                    2, "redirect_refused", "The page redirects to an address that cannot be opened.", "a special name"
+                ),
+            ),
+        ],
+    )
+    def test_of_a_redirect(self, locations: tuple[str, ...], refused: Refused) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        _redirect(fetch, 0, *locations)
+        assert fetch.result == refused
+
+    def test_of_a_driver_that_connected_elsewhere(self) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        fetch.receive(ResponseStarted(GET, 200, HTML, OTHER), 0.0)
+        assert fetch.result == Refused(
+            3,
+            "not_public",
+            "That address is not on the public internet.",
+            "connected to an address that was not checked",
+        )
+
+    def test_of_a_stop(self) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        fetch.cancel(0.0)
+        assert fetch.result == Refused(0, "cancelled", "Stopped before it was read.")
+
+
 class TestRedirects:
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
     def test_a_redirect_is_a_new_request_in_every_respect(self, status: int) -> None:

@@ -78,6 +78,7 @@ def test_a_result_whose_address_could_not_be_opened_makes_no_host_seen(result: s
         "https://a.net,https://example.org",
         *("https://example.org?x=1", "https://example.org#top", "https://example.org!", "https://example.org;x"),
         "https://example.org…",
+        "https://a.net/https://b.net/ https://example.org",
         *("example.org", "open example.org/docs", "example.org's docs", "Is example.org?", "(example.org)"),
         "[example.org]",
         *("**example.org**", "_example.org_", "`example.org`", "example.org, please", "example.org: read it"),
@@ -142,6 +143,8 @@ def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
         ("例.example.org", "https://example.org/"),
         ("\U00011f04example.org", "https://example.org/"),  # a letter that older Pythons do not know
         ("e.g this", "https://e.g/"),
+        ("version 1.2.3x", "https://1.2.3x/"),
+        ("https://first.last:x@example.org/", "https://first.last/"),
         ("version 1.2.x3", "https://1.2.x3.org/"),
         ("127.0.0.1 and 1.1.1.1", "https://1.1.1.1/"),
         ("https://2130706433/", "https://example.org/"),
