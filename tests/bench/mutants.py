@@ -1,0 +1,202 @@
+"""Changes the code in small ways and sees whether the tests notice: ``python -m tests.bench.mutants [NAME…]``.
+
+Each mutant is one change of one node: a comparison turned round, `and` for `or`, a condition that never holds, a number
+one higher, a text with something at its end, a result that is None. A mutant is killed when the tests of its file fail
+or run out of time. The exit status is 0 when at least 95 of 100 are killed in every file.
+
+What cannot matter to a test is not mutated: docstrings, annotations, the messages of errors, settings of fields, and
+the words beside a row of a table. The work is done on a copy; each mutant runs in a fork of a process that has the test
+tools loaded.
+"""
+
+import ast
+import copy
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+ROOT = Path(__file__).parent.parent.parent
+TARGET = 0.95
+SECONDS = 60
+WEB, DRIVERS = "core/hostcall/web", "drivers/hostcall_drivers"
+FILES: dict[str, tuple[str, ...]] = {
+    **{
+        f"{WEB}/{name}.py": (f"tests/core/web/test_{name}.py",)
+        for name in ("ranges", "hosts", "networks", "address", "seen", "content", "fetch", "crawl", "report")
+    },
+    f"{DRIVERS}/wire.py": ("tests/drivers/test_wire.py",),
+}
+UNMUTATED_CALLS = frozenset({"Block", "field", "AssertionError", "LocalProtocolError", "SettingsError", "define"})
+
+Mutant: TypeAlias = tuple[int, str, str]
+"""Line, what was changed, and the whole source."""
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.RShift: ast.LShift,
+    ast.LShift: ast.RShift,
+}
+
+
+def mutants(source: str) -> Iterator[Mutant]:
+    """Yield every mutant of a source."""
+    tree = ast.parse(source)
+    kept = _unmutated(tree)
+    for number, node in enumerate(ast.walk(tree)):
+        if id(node) in kept:
+            continue
+        for change, name in _changes(node):
+            mutated = copy.deepcopy(tree)
+            target = list(ast.walk(mutated))[number]
+            change(target)
+            yield getattr(node, "lineno", 0), name, ast.unparse(ast.fix_missing_locations(mutated))
+
+
+def _unmutated(tree: ast.Module) -> set[int]:
+    """Return the ids of the nodes that no test could miss."""
+    roots: list[ast.AST | None] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant() | ast.JoinedStr()):
+                roots.append(node)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in UNMUTATED_CALLS:
+                roots.append(node)
+            case ast.AnnAssign():
+                roots.append(node.annotation)
+                # A union or a Literal under a name is an annotation too.
+                roots.append(node.value if ast.unparse(node.annotation) == "TypeAlias" else None)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                roots.append(node.returns)
+            case ast.arg():
+                roots.append(node.annotation)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                roots.append(node)
+            case ast.Assign(targets=[ast.Name(id="__all__")]):
+                roots.append(node)
+            case ast.ClassDef(bases=[ast.Name(id="Enum")]):
+                roots.append(node)
+    return {id(node) for root in roots if root is not None for node in ast.walk(root)}
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[Any, str]]:
+    """Yield the changes to make to a node, each with its name."""
+    match node:
+        case ast.Compare(ops=ops):
+            for at, op in enumerate(ops):
+                if other := _COMPARISONS.get(type(op)):
+                    yield (lambda n, at=at, other=other: n.ops.__setitem__(at, other())), type(op).__name__
+        case ast.BoolOp(op=op):
+            other_op = ast.Or() if isinstance(op, ast.And) else ast.And()
+            yield (lambda n: setattr(n, "op", other_op)), type(op).__name__
+        case ast.UnaryOp(op=ast.Not()):
+            yield (lambda n: setattr(n, "operand", ast.UnaryOp(op=ast.Not(), operand=n.operand))), "not"
+        case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in _OPERATORS:
+            if not _is_text(node):
+                yield (lambda n: setattr(n, "op", _OPERATORS[type(operator)]())), type(operator).__name__
+        case ast.Constant(value=bool() as value):
+            yield (lambda n: setattr(n, "value", not value)), str(value)
+        case ast.Constant(value=int() as number):
+            yield (lambda n: setattr(n, "value", number + 1)), str(number)
+        case ast.Constant(value=str() as text):
+            yield (lambda n: setattr(n, "value", text + "XX")), repr(text[:30])
+        case ast.Constant(value=bytes() as data):
+            yield (lambda n: setattr(n, "value", data + b"XX")), repr(data[:30])
+        case ast.IfExp() | ast.If():
+            yield (lambda n: setattr(n, "test", ast.Constant(value=False))), "if False"
+        case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+            yield (lambda n: setattr(n, "value", ast.Constant(value=None))), "return None"
+        case ast.Expr(value=ast.Call()):
+            yield (lambda n: setattr(n, "value", ast.Constant(value=None))), "no call"
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Say whether an operator joins literal texts, which no other operator takes."""
+    return any(
+        isinstance(part, ast.JoinedStr) or isinstance(getattr(part, "value", 0), str)
+        for part in ast.iter_child_nodes(node)
+    )
+
+
+def _passes(folder: Path, tests: Sequence[str]) -> bool:
+    """Run tests in a fork, on the copy. Not a subprocess: to load the tools takes longer than most of the tests."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(SECONDS)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        os.chdir(folder)
+        sys.path[:0] = [str(folder / "core"), str(folder / "drivers"), str(folder)]
+        for name in [name for name in sys.modules if name.split(".")[0] in {"hostcall", "hostcall_drivers", "tests"}]:
+            del sys.modules[name]
+        import pytest
+
+        os._exit(int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-W", "ignore", *tests])))
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def run(path: str, tests: Sequence[str]) -> float:
+    """Try every mutant of one file and return the share that was killed."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("core", "drivers", "tests", "fuzz", "pyproject.toml"):
+            copying = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copying(ROOT / part, folder / part)
+        if not _passes(folder, tests):
+            print(f"{path}: the tests fail without a mutant")
+            return 0.0
+        killed = total = 0
+        for line, change, source in mutants((ROOT / path).read_text(encoding="utf-8")):
+            (folder / path).write_text(source, encoding="utf-8")
+            total += 1
+            if _passes(folder, tests):
+                print(f"{path}:{line}: survived: {change}", flush=True)
+            else:
+                killed += 1
+    print(
+        f"{path}: killed {killed} of {total} ({killed / total:.1%}) in {time.monotonic() - started:.0f} s", flush=True
+    )
+    return killed / total
+
+
+def main(names: Sequence[str]) -> int:
+    """Try the files whose name is given, or all."""
+    import ada_url  # noqa: F401 - loaded once, for every fork
+    import hypothesis
+    import lxml.etree  # noqa: F401 - the same
+
+    sys.dont_write_bytecode = True
+    # The same examples for every mutant: what is measured is the tests, not their luck.
+    hypothesis.settings.register_profile("mutants", derandomize=True, database=None)
+    hypothesis.settings.load_profile("mutants")
+    chosen = {path: tests for path, tests in FILES.items() if not names or Path(path).stem in names}
+    return int(min([run(path, tests) for path, tests in chosen.items()], default=0.0) < TARGET)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
