@@ -107,10 +107,9 @@ def _parsed(data: bytes, *, keep_buttons: bool) -> tuple[Reader, bool]:
                 whole = False
                 break
         else:
-            if data:
-                parser.close()
+            parser.close()
     except etree.LxmlError:
-        whole = False
+        whole = not data  # an empty page has no root, and nothing is lost
     target.close()
     return reader, whole
 

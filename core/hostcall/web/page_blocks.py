@@ -176,15 +176,6 @@ class Reader:
         del self.buffer[at:]
         if text:
             self.buffer.append(text)
-        # Elements that are closed out of order may have begun in what is gone. (`min` would cost five times as much.)
-        if self.code_at > at:
-            self.code_at = at
-        if self.sup_at > at:
-            self.sup_at = at
-        if self.del_at > at:
-            self.del_at = at
-        if self.link_at > at:
-            self.link_at = at
 
     def switch(self, handlers: Mapping[str, Handler]) -> Mapping[str, Handler]:
         """Read elements by other handlers from here on; return those that held so far."""
@@ -221,6 +212,8 @@ class Reader:
             self.link_at = 0
         if self.code_at >= 0:
             self.replace(self.code_at, code_span("".join(buffer[self.code_at :])))
+            # What was struck inside the code begins with it by now.
+            self.del_at = min(self.del_at, self.code_at)
             self.code_at = 0
         if self.del_at >= 0:
             self.replace(self.del_at, struck("".join(buffer[self.del_at :])))
@@ -229,8 +222,7 @@ class Reader:
 
 
 def _end_block(reader: Reader, _: Any) -> None:
-    if reader.buffer:
-        reader.flush()
+    reader.flush()
 
 
 END_BLOCK: Ending = (_end_block, None)

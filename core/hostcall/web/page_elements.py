@@ -28,38 +28,27 @@ from hostcall.web.page_tables import TABLE_HANDLERS
 
 
 def _container(kind: str) -> Handler:
+    """Return the handler of an element that may hold the main content."""
+    inside_article = int(kind != "")
+
     def start(reader: Reader, _: Attributes) -> Ending:
         if reader.buffer:
             reader.flush()
+        reader.article += inside_article
         return (end, len(reader.blocks))
 
     def end(reader: Reader, begun: int) -> None:
         if reader.buffer:
             reader.flush()
+        reader.article -= inside_article
         if len(reader.blocks) > begun:
             reader.ranges.append((kind, begun, len(reader.blocks)))
 
     return start
 
 
-def _main_or_article(kind: str) -> Handler:
-    start_container = _container(kind)
-
-    def start(reader: Reader, attributes: Attributes) -> Ending:
-        ending = start_container(reader, attributes)
-        reader.article += 1
-        return (end, ending)
-
-    def end(reader: Reader, ending: Ending) -> None:
-        reader.article -= 1
-        if ending is not None:
-            ending[0](reader, ending[1])
-
-    return start
-
-
 _div = _container("")
-_main = _main_or_article("main")
+_main = _container("main")
 
 
 def _div_or_main(reader: Reader, attributes: Attributes) -> "Ending | type[Skip]":
@@ -214,7 +203,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(("noscript", "noframes"), _without_scripts),
     **dict.fromkeys(("div", "section"), _div_or_main),
     **dict.fromkeys(("body", "form"), _div),
-    "article": _main_or_article("article"),
+    "article": _container("article"),
     "aside": _aside,
     "button": _button,
     "dialog": _dialog,

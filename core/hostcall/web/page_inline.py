@@ -20,8 +20,6 @@ def _code(reader: Reader, _: Attributes) -> Ending:
 def _end_code(reader: Reader, _: None) -> None:
     at = reader.code_at
     reader.inline -= 1
-    if at < 0:
-        return
     reader.code_at = -1
     buffer = reader.buffer
     if len(buffer) - at == 1 and "`" not in buffer[at] and buffer[at].strip() == buffer[at]:
@@ -44,9 +42,8 @@ def _struck(reader: Reader, _: Attributes) -> Ending:
 def _end_struck(reader: Reader, _: None) -> None:
     at = reader.del_at
     reader.inline -= 1
-    if at >= 0:
-        reader.replace(at, struck("".join(reader.buffer[at:])))
-        reader.del_at = -1
+    reader.del_at = -1
+    reader.replace(at, struck("".join(reader.buffer[at:])))
 
 
 def _superscript(reader: Reader, _: Attributes) -> Ending:

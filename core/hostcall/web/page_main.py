@@ -85,7 +85,6 @@ def _main_range(ranges: list[tuple[str, int, int]], good: list[int]) -> tuple[in
 def _written(blocks: list[Block], hidden: list[bool], start: int, end: int) -> str:
     pieces: list[str] = []
     before = ""
-    last = -1
     for at in range(start, end):
         if hidden[at]:
             continue
@@ -96,12 +95,11 @@ def _written(blocks: list[Block], hidden: list[bool], start: int, end: int) -> s
                 pieces.append(separator)
             else:
                 pieces.append(f"\n{_common(before, prefix)}\n")
-        elif last < 0:
+        else:
             first = first.lstrip(" ")
         pieces.append(first)
         pieces.append(_indented(text, prefix) if prefix and "\n" in text else text)
         before = prefix
-        last = at
     return "".join(pieces)
 
 

@@ -202,8 +202,6 @@ def _grid(rows: list[list[str]], cells: list[list[_Cell]], budget: int) -> list[
         budget -= len(line)
         if any(line):
             grid.append(line)
-        if budget < 0:
-            return None
     width = max(map(len, grid), default=0)
     if width < 2 or width * len(grid) > budget + sum(map(len, grid)):
         return None

@@ -123,4 +123,4 @@ def test_the_work_is_linear(unit: str) -> None:
     text = unit * (400_000 // len(unit))
     begun = time.process_time()
     undefuse(defuse(text))
-    assert time.process_time() - begun < 1.0
+    assert time.process_time() - begun < 4.0

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from hostcall.web.defuse import defuse
 from hostcall.web.page import MAX_LINKS, Page, cut_text, read_page
+from hostcall.web.page_blocks import Reader
+from hostcall.web.page_elements import HANDLERS
+from hostcall.web.page_target import Target
 from tests.cases.html import cases, failure
 from tests.hostile_pages import hostile_pages
 
@@ -155,6 +158,7 @@ class TestHidden:
                     "color:black;background:#000",
                     "color:#ABCDEF;background-color:#abcdef",
                     "color:red;background:red",
+                    "color:blue;background:blue",
                 ]
             ),
             "class=sr-only",
@@ -186,6 +190,8 @@ class TestHidden:
                     "font-size:1.2em",
                     "color:red",
                     "color:#fff;background:#333",
+                    "color:blue;background:teal",
+                    "color:inherit",
                     "left:-20px",
                     "text-indent:-1.5em",
                     "overflow:hidden",
@@ -207,6 +213,7 @@ class TestHidden:
         assert text('<font color="white">ghost</font><p>seen') == "seen"
         assert text('<div style="background:#222">a</div><p style="color:white">ghost</p>') == "a"
         assert text('<body style="color:#fff"><p>seen') == "seen"
+        assert text('<button style="background:#000">x</button><p style="color:white">ghost</p><p>seen') == "seen"
 
     def test_controls_scripts_comments_and_closed_dialogs_go(self) -> None:
         got = text(
@@ -264,6 +271,16 @@ class TestMainContent:
         menu = "<div>" + "".join(f"<a href=/{at}>entry number {at}</a> " for at in range(60)) + "</div>"
         assert text(f"{menu}<div><p>{PROSE}</p></div>") == PROSE.strip()
 
+    def test_a_range_with_too_little_text_is_not_chosen(self) -> None:
+        short = "".join(f"<p>line number {at}</p>" for at in range(20))
+        got = text(f"<header>top</header>{short}<article><p>{'word ' * 15}</p></article><div class='toc x'>t</div>")
+        assert "line number 19" in got
+        assert "top" not in got
+
+    def test_a_short_article_on_a_short_page_keeps_the_page(self) -> None:
+        got = text(f"<nav>menu</nav><article><p>{'word ' * 15}</p></article><p>x</p>")
+        assert got == f"menu\n\n{('word ' * 15).strip()}\n\nx"
+
     def test_a_page_of_links_is_kept(self) -> None:
         links = "".join(f"<li><a href=/{at}>entry number {at}</a>" for at in range(60))
         assert text(f"<ul>{links}</ul>").count("entry number") == 60
@@ -308,6 +325,10 @@ class TestBlocks:
             ("<p>Hi <img class=emoji alt='😀'> <img alt='E=mc' class=latex></p>", "Hi 😀 $E=mc$"),
             ("<p>He said <q>no</q>. <ruby>潮<rp>(</rp><rt>しお</rt></ruby></p>", "He said “no”. 潮(しお)"),
             ("<p>\u200b</p><p>a</p><p>\u2060</p>", "a"),
+            ("<div>\n<br>a<br></div>", "a"),
+            ("<ol reversed><li>a<li></ol>", "2. a"),
+            ("<article><aside></aside><p>x</article>", "x"),
+            ("<blockquote>x<footer>— y</footer></blockquote>", "> x\n>\n> — y"),
             ("<fieldset><legend>L</legend>x</fieldset><hr><address>y</address>", "L\n\nx\n\ny"),
         ],
     )
@@ -318,6 +339,7 @@ class TestBlocks:
         got = text("<ul><li>x" * 60)
         assert max(len(line) - len(line.lstrip()) for line in got.split("\n")) <= 42
         assert got.count("- x") == 60
+        assert text("<ul><li>x</li>" * 60).count("- x") == 60
 
 
 class TestInline:
@@ -329,6 +351,7 @@ class TestInline:
             ("<code>a`b</code> <code>`x`</code> <code></code><code> </code>", "``a`b`` `` `x` ``"),
             ("<code>a <code>b</code></code>", "`a b`"),
             ("<code>a<p>b</p></code>", "`a`\n\n`b`"),
+            ("<code>a <del>b<p>c</p></del></code>", "~~`a b`~~\n\n~~`c`~~"),
             ("<code>a<b>b</code>c", "`ab`c"),
             ("<p>was <del>10</del> <s> </s><strike>x </strike>9</p>", "was ~~10~~ ~~x~~ 9"),
             ("<del>a<p>b</p></del>c", "~~a~~\n\n~~b~~\n\nc"),
@@ -442,6 +465,11 @@ class TestTables:
         assert read.text.count(" | ") < 100_000
         assert read.text.startswith("| a | b |")
 
+    def test_past_the_budget_tables_are_blocks(self) -> None:
+        read = page("<table>" + "<tr>" * 100_001 + "<td>a<td>b</table>")
+        assert read.text == "a\n\nb"
+        assert not read.truncated
+
     def test_links_of_a_table_belong_to_it(self) -> None:
         rows = "".join(f"<tr><td>{at}<td><a href=/row/{at}>row {at}</a>" for at in range(3))
         read = page(f"<nav><a href=/a>xxx</a></nav><main><p>{PROSE}</p><table>{rows}</table></main>")
@@ -504,7 +532,7 @@ class TestLinks:
             "\\\\docs.example.org\\x", "/a\\b", "https:/docs.example.org/x", "https:x", "http:///x", "//[x",
             "https://docs.example.org%2f/x",
             "/manual.pdf", "/logo.PNG", "/a\x00b", "https://notdocs.example.org/", "ftp://docs.example.org/x",
-            "/\ufffd",
+            "/\ufffd", f"/{'x' * 2001}",
         ]  # fmt: skip
         html = f"<p>{PROSE}</p>" + "".join(f'<p>text <a href="{href}">a link</a>' for href in hrefs)
         site = "https://docs.example.org"
@@ -608,6 +636,14 @@ class TestCut:
         kept, cut = cut_text(whole, max_chars)
         assert len(kept) <= max(max_chars, 0)
         assert cut == (len(whole) > max_chars)
+
+
+def test_an_end_that_nothing_began_is_nothing() -> None:
+    target = Target(Reader(HANDLERS, False))
+    target.end("p")
+    target.data("x")
+    target.close()
+    assert [block.text for block in target.reader.blocks] == ["x"]
 
 
 SOUP = st.lists(
@@ -720,6 +756,8 @@ def test_any_bytes_give_a_text(data: bytes, content_type: str) -> None:
 def test_a_hostile_page_costs_little(name: str, data: bytes) -> None:
     begun = time.process_time()
     read = read_page(data, "text/html; charset=utf-8" if name != "UTF-16" else "text/html", ADDRESS, max_chars=12_000)
-    assert time.process_time() - begun < 0.6
+    # Ten times what it takes, for machines that measure coverage: a cost that grew with the square would be far beyond.
+    # `tests.bench.page` holds pages of 2 MB to the real bound.
+    assert time.process_time() - begun < 4.0
     assert len(read.text) <= 12_000
     assert len(read.links) <= MAX_LINKS
