@@ -26,10 +26,13 @@ TOOLS = [
 ]
 CHOICES = (("auto",), ("all",), *((name,) for name in (*ROWS, *FAMILIES)))
 WORDS = (
-    *MARKERS, "{", "}", "[", "]", '"', "'", "\\", ":", ",", "\n", " ", "\r\n", "```json\n", "```", "`", "~~~", "f",
-    "search", '{"name": "f", "arguments": {"q": "x"}}', '{"tool": "f", "input": {}}', '"name"', '"arguments"',
+    *MARKERS, "{", "}", "[", "]", "\"", "'", "\\", ":", ",", "\n", " ", "\r\n", "```json\n", "```", "`", "~~~",
+
+    "f", "search", '{"name": "f", "arguments": {"q": "x"}}',
+    '{"tool": "f", "input": {}}', '"name"', '"arguments"',
     "<function=f>", "<parameter=q>", 'name="f"', 'key="q" type="string"', "functions.f:0", "to=functions.f",
-    "commentary", "analysis", "final", "call:f{", "q:", "f(q='x')", "functools", ">>>f\n", "Action:\n", "0", "null", "é",
+    "commentary", "analysis", "final", "call:f{", "q:", "f(q='x')", "functools", ">>>f\n",
+    "Action:\n", "0", "null", "é",
     "\ud83d", "\u2028", "text ", "f\n", "functions.", "<query>", "</query>", "<item>", "<‖DS", "/>", ">",
 )  # fmt: skip
 

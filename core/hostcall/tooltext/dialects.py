@@ -47,7 +47,7 @@ def _invoke(
     *,
     wrap: str,
     skipped: tuple[str, ...] = (),
-    trim: Literal["newline", "white"] = "newline",
+    trim: Literal["nothing", "white"] = "nothing",
     folded: tuple[str, ...] = (),
 ) -> XmlBody:
     """Return the body of ``<invoke name="N"><parameter name="K">`` under a prefix."""
@@ -135,6 +135,7 @@ DIALECTS: tuple[Dialect, ...] = (
             wraps=("<tool_call>",),
             wrap_ends=_TAG_END,
             named="attribute",
+            trim="nothing",
             cdata=True,
         ),
         orphans=(*_TAG_END, "</function>"),

@@ -159,7 +159,6 @@ class TextFilter(Outside):
         if self._ended:
             return []
         self._ended = True
-        out = self._out = []
         self._take_in("")
         if self._block is not None:
             self._block.tape.ended, self._block.tape.reason = True, reason
@@ -173,6 +172,7 @@ class TextFilter(Outside):
             else:
                 self._tell("dropped", item.raw, "around a parked call")
         self._buffer, self._pos = "", 0
+        out, self._out = self._out, []
         return out
 
     # Reading.
@@ -194,9 +194,9 @@ class TextFilter(Outside):
         return self._take("") if arrived > tape.compact_at else []
 
     def _take(self, chunk: str) -> list[Piece]:
-        out = self._out = []
         self._take_in(chunk)
         self._run(final=False)
+        out, self._out = self._out, []
         return out
 
     def _take_in(self, chunk: str) -> None:
@@ -219,6 +219,7 @@ class TextFilter(Outside):
         if self._block is not None:
             return
         carry = self._buffer[self._pos :]
+        self._buffer, self._base, self._pos = carry, self._base + self._pos, 0
         kind = Reasoning if self._place == "reasoning" else Text
         if self._kind is not kind:
             self._made = {}
@@ -274,7 +275,7 @@ class TextFilter(Outside):
         if tape.too_late():
             self._release(block, block.start + (self._max_hold if tape.patient else 1))
             return True
-        tape.check_size()
+        tape.rest()
         if not block.tentative:
             self._collect(block)
         self._loud = want if want is not None and self._trace is None else _ANY

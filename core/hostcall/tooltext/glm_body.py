@@ -59,7 +59,7 @@ class GlmBody:
                     return "done"
                 continue
             if not tape.confirmed:
-                return "release" if first else "done"
+                return "done" if tape.cut_off(self._marks) else "release"
             if kind == "section end":
                 tape.cut(None)
             return "done"
@@ -75,7 +75,8 @@ class GlmBody:
         name = name.strip()
         kind = yield from tape.sees(self._marks)
         if kind not in ("key", "end", "sep") or _NAME(name) is None:
-            return "done" if tape.confirmed else "release"
+            cut = tape.cut_off(self._marks) and _NAME(name) is not None
+            return "done" if tape.confirmed or cut else "release"
         if not (offer.known(name) or kind in ("key", "sep")) and not self.section_end and not tape.confirmed:
             return "release"
         if not tape.confirm():

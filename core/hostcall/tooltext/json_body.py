@@ -118,9 +118,8 @@ class JsonBody:
                 return self.emit(tape, offer, spans, tape.here if step == "emit here" else value_end)
             if step == "abandoned":
                 return "done"
-            if step == "cut":
-                tape.pos = len(tape.window)
-                return "done" if tape.confirmed or not spans else "release"
+            if step == "cut" or step == "cut in array":
+                return self._cut(tape, offer, spans if step == "cut" else [])
             return "drop" if step == "drop" else "release"
 
     def value(self, tape: Tape, spans: list[tuple[int, int]]) -> Scan[str]:
@@ -142,9 +141,11 @@ class JsonBody:
             quotes = yield from self._head(tape)
             if quotes is None:
                 return "release"
+            if not quotes:
+                return "cut in array" if array else "cut"
             end = yield from scan_json(tape, self._marks[quotes])
             if end in ("deep", "cut"):
-                return (yield from self._abandon(tape)) if end == "deep" else "cut"
+                return (yield from self._abandon(tape)) if end == "deep" else "cut in array" if array else "cut"
             spans.append((start, tape.here))
             if not array or end == "closer":
                 return "whole"
@@ -156,17 +157,23 @@ class JsonBody:
             tape.pos += 1
             return "whole"
         if not first:
-            return "cut"
+            return "cut in array"
         return "whole" if spans or tape.confirmed else "release"
 
     def _head(self, tape: Tape) -> Scan[str | None]:
-        """Look at the first key of an object. Returns the quotes that it uses, or None when this is no call."""
+        """Look at the first key of an object.
+
+        Returns:
+            The quotes that it uses; None when this is no call; empty when the text ended before that could be told.
+        """
         while True:
             text = tape.window[tape.pos : tape.pos + _HEAD_CHARS]
             head = _HEAD(text)
             if head is not None or tape.ended or len(text) == _HEAD_CHARS:
                 break
             yield None
+        if head is None and tape.ended and len(text) < _HEAD_CHARS:
+            return ""
         quotes = "\"'" if head is not None and head["single"] is not None else '"'
         if self.sure:
             return quotes if tape.confirm() else None
@@ -209,6 +216,14 @@ class JsonBody:
                 if first not in "]},;":
                     return "emit"
                 tape.pos += 1
+
+    def _cut(self, tape: Tape, offer: Offer, spans: list[tuple[int, int]]) -> Verdict:
+        """End a block that the end of the text cut off. Objects that were whole before count where no closer is due."""
+        tape.pos = len(tape.window)
+        if self.known_only and spans and self.emit(tape, offer, spans, spans[-1][1]) == "done":
+            tape.cut(Fault(kind="incomplete"))
+            return "done"
+        return "release" if self.known_only else "done"
 
     def _abandon(self, tape: Tape) -> Scan[str]:
         """Go to the closer of a block that cannot be read."""

@@ -103,8 +103,11 @@ class PythonicBody:
         first = yield from tape.skip_white()
         if first and (yield from tape.match(self._ends)) is not None:
             return self._emit(tape, offer, start, stop, tape.here)
-        if self.closers and not first and tape.reason != "stop":
-            return "done"
+        if self.closers and tape.cut_off(self._ends):
+            tape.pos = len(tape.window)
+            if tape.reason != "stop":
+                return "done"
+            return self._emit(tape, offer, start, stop, tape.here)
         return self._emit(tape, offer, start, stop, stop)
 
     def _emit(self, tape: Tape, offer: Offer, start: int, stop: int, end: int) -> Verdict:

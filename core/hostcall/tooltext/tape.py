@@ -122,7 +122,22 @@ class Tape:
             self.window, self.base, self.pos = last, self.arrived - 1, 1
         if chunk:
             self.feed(chunk)
+
+    def rest(self) -> None:
+        """Get ready to wait: let go of what is too much or done with, and say when to look again at the latest."""
+        self.check_size()
         self.compact_at = self.arrived + _COMPACT_EVERY
+        if not self.confirmed:
+            self.compact_at = min(self.compact_at, self.cut_at + self._patience)
+        if self.pos > _COMPACT_EVERY:
+            self.window, self.base, self.pos = self.window[self.pos - 1 :], self.base + self.pos - 1, 1
+        if self._first > _COMPACT_EVERY:
+            self._parts[0] = self._parts[0][self._first :]
+            self._first = 0
+
+    @property
+    def _patience(self) -> int:
+        return self.max_hold if self.patient else CONFIRM_WINDOW
 
     def restart(self, text: str) -> None:
         """Take in text after other text was passed by, with nothing held."""
@@ -156,7 +171,7 @@ class Tape:
         """Say whether the block should have been confirmed by now."""
         if self.confirmed:
             return False
-        return self.here - self.cut_at > (self.max_hold if self.patient else CONFIRM_WINDOW)
+        return self.here - self.cut_at > self._patience
 
     def confirm(self) -> bool:
         """Declare the block a call; False when it is too late for that and it must be let go."""
@@ -236,6 +251,12 @@ class Tape:
         if kind is not None:
             self.pos = self._matched
         return kind
+
+    def cut_off(self, marks: Lexicon) -> bool:
+        """Say whether the text ended here, or within a mark of a set that begins here."""
+        return self.ended and (
+            self.pos == len(self.window) or marks.partial(self.window, self.pos) == self.pos < len(self.window)
+        )
 
     def until(
         self, search: Callable[[str, int, int], re.Match[str] | None], limit: int = TAG_CHARS

@@ -92,7 +92,8 @@ class XmlBody:
             if kind == "skip":
                 continue
             if not tape.confirmed:
-                return "release" if first else "done"
+                cut = tape.cut_off(self._marks) and not tape.ambiguous
+                return "done" if cut or not first else "release"
             if kind == "wrap end":
                 tape.cut(None)
                 return "done"
@@ -112,7 +113,7 @@ class XmlBody:
             closed = tag is not None and tag.rstrip().endswith("/")
             name = None if tag is None else self._unquote(tag.rstrip().rstrip("/"))
         if not name:
-            return "done" if tape.confirmed else "release"
+            return "done" if tape.confirmed or (tape.ended and not tape.ambiguous) else "release"
         if not tape.confirmed and ((tape.ambiguous and not offer.known(name)) or not tape.confirm()):
             return "release"
         if closed:
