@@ -126,10 +126,7 @@ def _mapped(text: str) -> str | None:
     """
     if len(text) > _LONGEST_TEXT or any(_is_unfit(character) for character in text):
         return None
-    try:
-        return idna.uts46_remap(text, std3_rules=False)
-    except idna.IDNAError:
-        return None
+    return idna.uts46_remap(text, std3_rules=False)
 
 
 def _is_unfit(character: str) -> bool:
