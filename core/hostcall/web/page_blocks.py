@@ -127,6 +127,11 @@ class Reader:
     language_of_code: str = ""
     background: str = WHITE
     lists: list[Any] = attrs.Factory(list)
+    definitions: list[str] = attrs.Factory(list)
+    """The prefixes of the open definition lists."""
+    in_term: bool = False
+    term_end: int = -1
+    """How many blocks there were after the last term of a definition list."""
     tables: list[Any] = attrs.Factory(list)
     math: list[Any] = attrs.Factory(list)
 

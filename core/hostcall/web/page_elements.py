@@ -21,7 +21,7 @@ from hostcall.web.page_head import HEAD_HANDLERS
 from hostcall.web.page_inline import INLINE_HANDLERS, anchor
 from hostcall.web.page_items import ITEM_HANDLERS
 from hostcall.web.page_math import start_math
-from hostcall.web.page_style import LOOKED_AT, is_language, judge_classes, words
+from hostcall.web.page_style import is_language, judge_classes, words
 from hostcall.web.page_tables import TABLE_HANDLERS
 
 # Blocks.
@@ -83,7 +83,7 @@ def _aside(reader: Reader, attributes: Attributes) -> Ending:
     if not reader.article:
         return _boilerplate(reader, attributes)
     reader.flush()
-    if judge_classes(attributes.get("class", "")[:LOOKED_AT]).admonition or attributes.get("role") == "note":
+    if judge_classes(attributes.get("class", "")).admonition or attributes.get("role") == "note":
         return END_BLOCK
     return (_end_aside, len(reader.blocks))
 
@@ -144,7 +144,7 @@ def _end_code_block(reader: Reader, state: tuple[str, Mapping[str, Handler]]) ->
 
 def _code_in_code(reader: Reader, attributes: Attributes) -> Ending:
     if attributes and not reader.language_of_code:
-        verdict = judge_classes(attributes.get("class", "")[:LOOKED_AT])
+        verdict = judge_classes(attributes.get("class", ""))
         named = (attributes.get("data-lang") or attributes.get("data-language") or "").lower()
         reader.language_of_code = verdict.language or (named if is_language(named) else "")
     return None

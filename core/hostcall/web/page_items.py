@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from hostcall.web.page_blocks import MAX_PREFIX, Attributes, Ending, Handler, Reader, start_block
+from hostcall.web.page_blocks import MAX_PREFIX, Attributes, Ending, Handler, Reader
 
 
 def _open_item(reader: Reader, marker: str, separator: str) -> Ending:
@@ -132,8 +132,44 @@ def _end_plain_item(reader: Reader, state: tuple[_List, str]) -> None:
     opened.inside -= 1
 
 
-def _definition(reader: Reader, _: Attributes) -> Ending:
+def _definitions(reader: Reader, _: Attributes) -> Ending:
     reader.flush()
+    reader.definitions.append(reader.prefix)
+    return (_end_definitions, None)
+
+
+def _end_definitions(reader: Reader, _: None) -> None:
+    reader.flush()
+    reader.definitions.pop()
+
+
+def _leave_definition(reader: Reader) -> None:
+    """End the term or the definition that is open: browsers do so where the next begins, libxml2 nests them."""
+    reader.flush()
+    if reader.definitions and reader.prefix != reader.definitions[-1]:
+        reader.prefix = reader.definitions[-1]
+        reader.first = None
+
+
+def _term(reader: Reader, _: Attributes) -> Ending:
+    """Begin a term; several that share a definition stand on lines of their own."""
+    _leave_definition(reader)
+    if reader.in_term:
+        reader.term_end = len(reader.blocks)
+    if reader.term_end == len(reader.blocks) and reader.first is None:
+        reader.separator = "\n"
+    reader.in_term = True
+    return (_end_term, None)
+
+
+def _end_term(reader: Reader, _: None) -> None:
+    reader.flush()
+    reader.in_term = False
+    reader.term_end = len(reader.blocks)
+
+
+def _definition(reader: Reader, _: Attributes) -> Ending:
+    _leave_definition(reader)
     return _open_item(reader, ": ", "\n")
 
 
@@ -151,7 +187,8 @@ ITEM_HANDLERS: Mapping[str, Handler] = {
     "blockquote": _quotation,
     "dd": _definition,
     "dir": _unordered,
-    "dt": start_block,
+    "dl": _definitions,
+    "dt": _term,
     "li": _item,
     "menu": _unordered,
     "ol": _ordered,

@@ -1,8 +1,8 @@
 """What an element's own attributes say about it: hidden, boilerplate, a gutter, a language of code.
 
-Style sheets are not read. What is judged is the element's ``style``, its classes and its id, and of each only the first
-400 characters: a page can make one attribute of 2 MB. Verdicts are kept by the attribute's text, because pages say
-the same few hundred things over and over; a verdict depends on nothing else.
+Style sheets are not read. What is judged is the element's ``style``, its classes and its id, all in one pass over
+their characters: a page can make one attribute of 2 MB. Verdicts on short ones are kept by the attribute's text,
+because pages say the same few hundred things over and over; a verdict depends on nothing else.
 """
 
 import functools
@@ -11,6 +11,7 @@ import re
 import attrs
 
 LOOKED_AT = 400
+"""Characters of an attribute whose verdict is kept."""
 _CACHE_ENTRIES = 2048
 
 
@@ -62,9 +63,12 @@ _NO_LANGUAGE = words("default none text plaintext plain txt notranslate wrapper 
 _SEGMENTS = re.compile(r"[-_]+")
 
 
-@functools.lru_cache(maxsize=_CACHE_ENTRIES)
 def judge_classes(text: str) -> ClassVerdict:
-    """Return the verdict on a ``class`` attribute, of which the caller gives no more than `LOOKED_AT` characters."""
+    """Return the verdict on a ``class`` attribute."""
+    return _kept_classes(text) if len(text) <= LOOKED_AT else _judge_classes(text)
+
+
+def _judge_classes(text: str) -> ClassVerdict:
     classes = text.lower().split()
     language = ""
     boilerplate = False
@@ -85,87 +89,137 @@ def judge_classes(text: str) -> ClassVerdict:
     return PLAIN if verdict == PLAIN else verdict
 
 
+_kept_classes = functools.lru_cache(maxsize=_CACHE_ENTRIES)(_judge_classes)
+
+
 def boilerplate_id(text: str) -> bool:
     """Return whether an ``id`` says that its element is boilerplate. Not kept: no two elements share one."""
     return not _BOILERPLATE.isdisjoint(_SEGMENTS.split(text[:100].lower()))
 
 
-# Hidden by style. Every pattern is matched at the start of one declaration, white space gone, so nothing is searched.
+# Hidden by style. Each pattern is matched at the start of one declaration's value; nothing is searched.
 
 _ZERO = r"[-+]?(?:0+\.?0*|\.0+)(?:[a-z]{1,4}|%)?\Z"
+_FAR = (
+    r"(?:-(?:[5-9][0-9]{2}|[0-9]{4,})|[5-9][0-9]{3}|[0-9]{5,})(?:\.[0-9]*)?(?:px|pt)"
+    r"|-[0-9]{3,}(?:\.[0-9]*)?(?:r?em|%|v[wh])"
+)
+_FAR_AWAY = re.compile(_FAR)
 _HIDING = {
     "display": re.compile(r"none\Z"),
     "visibility": re.compile(r"(?:hidden|collapse)\Z"),
     "content-visibility": re.compile(r"hidden\Z"),
     "opacity": re.compile(r"[-+]?(?:0*\.0[0-9]*|0+\.?|0*\.?0+%|[0-4](?:\.[0-9]*)?%)\Z"),
-    "font-size": re.compile(rf"(?:{_ZERO}|[01](?:\.[0-9]*)?(?:px|pt)\Z|\.[0-9]+(?:px|pt)\Z|0?\.[0-2][0-9]*r?em\Z)"),
+    "filter": re.compile(r"opacity\((?:0?\.0[0-9]*|0|[0-4]%)\)"),
+    "font-size": re.compile(
+        rf"(?:{_ZERO}|(?:[01](?:\.[0-9]*)?|\.[0-9]+)(?:px|pt)\Z|0?\.[0-2][0-9]*r?em\Z|[0-9](?:\.[0-9]*)?%\Z|calc\(0)"
+    ),
     "font": re.compile(r"0(?:px|pt)?(?:/|[a-z])"),
-    "color": re.compile(r"transparent\Z"),
+    "-webkit-text-fill-color": re.compile(r"transparent\Z"),
     "clip": re.compile(r"rect\((?:[01](?:px)?,?){4}\)\Z"),
     "clip-path": re.compile(r"(?:inset\((?:50|100)%|circle\(0|polygon\(0(?:px)?0(?:px)?,?0)"),
-    "transform": re.compile(r"(?:scale[xy]?\(0(?:\.0*)?[,)]|translate[xy]?\(-(?:[5-9][0-9]{2}|[0-9]{4,})(?:px|vw|vh))"),
-    "text-indent": re.compile(r"-(?:[5-9][0-9]{2}|[0-9]{4,})(?:\.[0-9]*)?(?:px|em|rem|%|vw)"),
+    "transform": re.compile(rf"(?:scale[xy]?\(0(?:\.0*)?[,)]|rotate[xy]\(90deg|translate[xy]?\((?:{_FAR}))"),
+    "text-indent": _FAR_AWAY,
     "zoom": re.compile(r"0(?:\.0*)?\Z"),
+    **dict.fromkeys(("left", "top", "right", "bottom", "margin-left", "margin-top", "inset-inline-start"), _FAR_AWAY),
 }
-_FAR_AWAY = re.compile(
-    r"-(?:(?:[5-9][0-9]{2}|[0-9]{4,})(?:\.[0-9]*)?(?:px|pt)|[0-9]{3,}(?:\.[0-9]*)?(?:em|rem|%|vw|vh))"
-)
-_OFFSETS = ("left", "top", "right", "bottom", "margin-left", "margin-top", "inset-inline-start")
 _NOTHING = re.compile(_ZERO + r"|1px\Z")
+_SIZES = ("height", "width", "max-height", "max-width")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.DOTALL)
 
 
-@functools.lru_cache(maxsize=_CACHE_ENTRIES)
-def judge_style(text: str) -> tuple[bool, str, str]:
-    """Return whether a ``style`` hides its element, its text colour and its background, empty where not given.
+@attrs.frozen
+class StyleVerdict:
+    """What a ``style`` says."""
 
-    The caller gives no more than `LOOKED_AT` characters.
+    hidden: bool
+    colours: tuple[str, ...]
+    """The colours of the text that it gives, any of which may be the one that a browser takes."""
+    background: str
+    """Empty where none is given."""
+
+
+def judge_style(text: str) -> StyleVerdict:
+    """Return the verdict on a ``style`` attribute.
+
+    A declaration that hides counts even where a later one takes it back: a browser passes over values that it does not
+    know, and which those are is not known here.
     """
+    return _kept_style(text) if len(text) <= LOOKED_AT else _judge_style(text)
+
+
+def _judge_style(text: str) -> StyleVerdict:
     declarations = _declarations(text.lower())
-    hidden = any(
-        pattern.match(declarations[name]) is not None for name, pattern in _HIDING.items() if name in declarations
-    )
-    if not hidden:
-        hidden = any(_FAR_AWAY.match(declarations[name]) is not None for name in _OFFSETS if name in declarations)
-    if not hidden and declarations.get("overflow", "").startswith(("hidden", "clip")):
-        sizes = [declarations[name] for name in ("height", "width", "max-height", "max-width") if name in declarations]
-        hidden = any(_NOTHING.match(size) is not None for size in sizes)
-    background = _colour(declarations.get("background-color", "") or declarations.get("background", ""))
-    return hidden, _colour(declarations.get("color", "")), background
+    hidden = any(name in _HIDING and _HIDING[name].match(value) is not None for name, value in declarations)
+    if not hidden and any(
+        name.startswith("overflow") and value.startswith(("hidden", "clip")) for name, value in declarations
+    ):
+        hidden = any(name in _SIZES and _NOTHING.match(value) is not None for name, value in declarations)
+    colours = tuple(dict.fromkeys(colour_of(value) for name, value in declarations if name == "color"))
+    backgrounds = [colour_of(value) for name, value in declarations if name in ("background", "background-color")]
+    given = [colour for colour in backgrounds if colour not in _NO_COLOUR]
+    return StyleVerdict(hidden or TRANSPARENT in colours, colours, given[-1] if given else "")
 
 
-def _declarations(text: str) -> dict[str, str]:
-    """Return the declarations of a style attribute, white space, comments and ``!important`` gone."""
-    while (opened := text.find("/*")) >= 0:
-        closed = text.find("*/", opened + 2)
-        text = text[:opened] + (text[closed + 2 :] if closed >= 0 else "")
-    declarations = {}
-    for declaration in "".join(text.split()).split(";"):
-        name, _, value = declaration.partition(":")
-        declarations[name] = value.removesuffix("!important")
-    return declarations
+_kept_style = functools.lru_cache(maxsize=_CACHE_ENTRIES)(_judge_style)
 
 
-_NAMED = {"white": "ffffff", "black": "000000", "snow": "fffafa", "ivory": "fffff0", "whitesmoke": "f5f5f5",
-          "ghostwhite": "f8f8ff", "transparent": "", "red": "ff0000", "yellow": "ffff00", "gray": "808080"}  # fmt: skip
-_HEX = re.compile(r"#([0-9a-f]{3,8})(?![0-9a-f])")
-_RGB = re.compile(r"rgba?\(([0-9]{1,3}),?([0-9]{1,3}),?([0-9]{1,3})")
+def _declarations(text: str) -> list[tuple[str, str]]:
+    """Return the declarations of a style attribute: white space, comments, escapes and ``!important`` gone."""
+    if "/*" in text:
+        text = _COMMENT.sub("", text)
+    if "\\" in text:
+        text = _ESCAPE.sub(_unescaped, text)
+    parts = [declaration.partition(":") for declaration in "".join(text.split()).split(";")]
+    return [(name, value.removesuffix("!important")) for name, _, value in parts]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[2]
+    code = int(found[1], 16)
+    return chr(code).lower() if 0 < code < 0xD800 else "\ufffd"
+
+
+# Colours.
+
 WHITE = "ffffff"
+TRANSPARENT = "transparent"
+_NO_COLOUR = words("transparent none inherit initial unset revert currentcolor") | {""}
+_WHITES = words("white snow ivory whitesmoke ghostwhite floralwhite azure mintcream honeydew aliceblue seashell")
+_NAMED = {"black": "000000", "red": "ff0000", "yellow": "ffff00", "gray": "808080", "grey": "808080", "lime": "00ff00",
+          "blue": "0000ff", "silver": "c0c0c0", **dict.fromkeys(_WHITES, WHITE)}  # fmt: skip
+_HEX = re.compile(r"#([0-9a-f]{3,8})(?![0-9a-f])")
+_RGB = re.compile(r"rgba?\(([0-9]{1,3}%?),?([0-9]{1,3}%?),?([0-9]{1,3}%?)(?:[,/]([0-9.]{1,9}%?))?\)")
+_HSL = re.compile(r"hsla?\([0-9.]{1,9}(?:deg)?,?[0-9.]{1,9}%,?([0-9]{1,3})(?:\.[0-9]*)?%(?:[,/]([0-9.]{1,9}%?))?\)")
+_OTHER_WHITE = re.compile(r"(?:ok(?:lch|lab)\((?:1|0?\.9[6-9]|100%|9[6-9])|(?:lab|lch)\((?:100|9[6-9])|color\(srgb111)")
 
 
-def _colour(text: str) -> str:
-    """Return a colour as six hexadecimal digits, as far as it is a plain one; another background as it is written."""
+def colour_of(text: str) -> str:
+    """Return a colour as six hexadecimal digits as far as it is a plain one, and any other as it is written."""
     if found := _HEX.search(text):
-        digits = found[1]
-        return digits[:6] if len(digits) >= 6 else "".join(digit * 2 for digit in digits[:3])
+        digits = found[1] if len(found[1]) >= 6 else "".join(digit * 2 for digit in found[1])
+        return TRANSPARENT if digits[6:8] in ("00", "11") else digits[:6]
     if found := _RGB.search(text):
-        return "".join(f"{min(int(part), 255):02x}" for part in found.groups())
-    return _NAMED.get(text, text)
+        if _is_clear(found[4]):
+            return TRANSPARENT
+        return "".join(f"{_part(part):02x}" for part in found.groups()[:3])
+    if found := _HSL.search(text):
+        if _is_clear(found[2]):
+            return TRANSPARENT
+        lightness = int(found[1])
+        return WHITE if lightness >= 97 else "000000" if lightness <= 3 else text
+    return WHITE if _OTHER_WHITE.match(text) else _NAMED.get(text, text)
 
 
-def named_colour(text: str) -> str:
-    """Return the colour of a ``color`` or ``bgcolor`` attribute, in the form that `judge_style` gives."""
-    text = text[:40].strip().lower()
-    return _colour(text)
+def _part(text: str) -> int:
+    return min(int(text[:-1]) * 255 // 100 if text.endswith("%") else int(text), 255)
+
+
+def _is_clear(alpha: str | None) -> bool:
+    """Return whether an alpha value is next to nothing."""
+    return alpha is not None and re.fullmatch(r"0*\.?0[0-9]*|0+|[0-9](?:\.[0-9]*)?%", alpha) is not None
 
 
 def same_colour(one: str, other: str) -> bool:
@@ -173,8 +227,8 @@ def same_colour(one: str, other: str) -> bool:
     try:
         pairs = [(int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (0, 2, 4)]
     except ValueError:
-        return one == other != ""
-    return len(one) == len(other) == 6 and all(abs(first - second) <= 16 for first, second in pairs)
+        return one == other
+    return all(abs(first - second) <= 16 for first, second in pairs)
 
 
 def is_language(word: str) -> bool:

@@ -12,9 +12,9 @@ from hostcall.web.page_style import (
     PLAIN,
     ClassVerdict,
     boilerplate_id,
+    colour_of,
     judge_classes,
     judge_style,
-    named_colour,
     same_colour,
     words,
 )
@@ -154,7 +154,7 @@ def _judged(reader: Reader, tag: str, attributes: Attributes) -> "Ending | type[
     classes = get("class")
     verdict: ClassVerdict | None = None
     if classes:
-        verdict = judge_classes(classes[:LOOKED_AT])
+        verdict = judge_classes(classes)
         if verdict.drop or (verdict.drop_small and tag in _SMALL):
             return Skip
         if verdict.language and tag != "code":
@@ -174,12 +174,13 @@ def _judged(reader: Reader, tag: str, attributes: Attributes) -> "Ending | type[
 
 
 def _coloured(reader: Reader, attributes: Attributes) -> "Ending | type[Skip]":
-    hidden, colour, background = judge_style(attributes.get("style", "")[:LOOKED_AT])
-    if hidden:
+    verdict = judge_style(attributes.get("style", ""))
+    if verdict.hidden:
         return Skip
-    background = background or named_colour(attributes.get("bgcolor", ""))
-    colour = colour or named_colour(attributes.get("color", ""))
-    if colour and same_colour(colour, background or reader.background):
+    background = verdict.background or colour_of(attributes.get("bgcolor", "")[:40].strip().lower())
+    named = colour_of(attributes.get("color", "")[:40].strip().lower())
+    colours = (*verdict.colours, named) if named else verdict.colours
+    if any(same_colour(colour, background or reader.background) for colour in colours):
         return Skip
     if not background or background == reader.background:
         return None
