@@ -410,7 +410,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="command-r",
         openers=(Opener("Action:", "line"),),
-        body=FenceBody(name="tool_name", arguments="parameters", led=True),
+        body=FenceBody(members=(("tool_name", "parameters"),), led=True),
         auto=False,
         in_reasoning="text",
     ),
@@ -495,14 +495,14 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="fenced",
         openers=(Opener("```", "line", kept=True),),
-        body=FenceBody(name="tool", arguments="input"),
+        body=FenceBody(members=(("tool", "input"),)),
         auto=False,
         in_reasoning="text",
     ),
     Dialect(
         name="fenced-json",
         openers=(Opener("```", "line", kept=True),),
-        body=FenceBody(name="name", arguments="arguments"),
+        body=FenceBody(members=(("name", "arguments"),)),
         auto=False,
         in_reasoning="text",
     ),

@@ -7,6 +7,7 @@ arguments, the closing line. What does not match in every point is shown as it w
 import re
 from collections.abc import Callable
 from functools import cached_property
+from typing import TypeAlias
 
 import attrs
 
@@ -22,16 +23,21 @@ _NOT_BLANK = re.compile(r"[^ \t\r]").search
 _LANGUAGES = frozenset({"", "json", "jsonc", "json5", "tool", "tool_call", "tool_code"})
 
 
-def reader(name: str, arguments: str) -> Callable[[str], Outcome]:
-    """Return a reader of objects that have exactly these members for the name and for the arguments."""
+Members: TypeAlias = tuple[tuple[str, str], ...]
+"""Names of the two members that a call may have: its name, its arguments."""
+
+
+def reader(members: Members) -> Callable[[str], Outcome]:
+    """Return a reader of objects that have one of these pairs of members for the name and for the arguments."""
 
     def read(text: str) -> Outcome:
         try:
             value = load_json(text)
         except (ValueError, RecursionError):
             return Fault(kind="malformed")
-        if isinstance(value, dict) and isinstance(value.get(name), str) and isinstance(value.get(arguments), dict):
-            return call_of({"name": value[name], "arguments": value[arguments]})
+        for name, arguments in members if isinstance(value, dict) else ():
+            if isinstance(value.get(name), str) and isinstance(value.get(arguments), dict):
+                return call_of({"name": value[name], "arguments": value[arguments]})
         return Fault(kind="malformed")
 
     return read
@@ -41,15 +47,14 @@ def reader(name: str, arguments: str) -> Callable[[str], Outcome]:
 class FenceBody:
     """Calls as JSON in a fence."""
 
-    name: str
-    arguments: str
-    """The members that each object must have."""
+    members: Members
+    """The members that each object must have, in one of these ways."""
     led: bool = False
     """Words stand before the fence; they are the opener, and the fence may begin on the next line."""
 
     @cached_property
     def _json(self) -> JsonBody:
-        return JsonBody(known_only=True, read=reader(self.name, self.arguments))
+        return JsonBody(known_only=True, read=reader(self.members))
 
     def scan(self, tape: Tape, offer: Offer) -> Scan[Verdict]:
         """Read the block, from the ticks on."""

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+import attrs
+
 from hostcall.tooltext.dialect import NAME, Dialect, Opener
+from hostcall.tooltext.fence_body import FenceBody
 from hostcall.tooltext.json_body import Verdict
 from hostcall.tooltext.lexicon import Lexicon, lexicon
 from hostcall.tooltext.offer import Offer
@@ -61,7 +64,15 @@ def _choose(tape: Tape, entries: tuple[Entry, ...], mark: str) -> Scan[Dialect |
 def _choose_kept(rows: Sequence[Dialect]) -> Scan[Dialect]:
     # Only marks that may be prose are read by several bodies themselves; the most general of them reads for all.
     yield from ()
-    return max(rows, key=lambda row: row.rank)
+    fences = tuple(row for row in rows if isinstance(row.body, FenceBody))
+    return _fence(fences) if len(fences) == len(rows) else max(rows, key=lambda row: row.rank)
+
+
+@lru_cache(maxsize=64)
+def _fence(rows: tuple[Dialect, ...]) -> Dialect:
+    """Return the dialect that reads a fence as each of several would."""
+    members = tuple(pair for row in rows if isinstance(row.body, FenceBody) for pair in row.body.members)
+    return attrs.evolve(rows[0], body=FenceBody(members=members))
 
 
 def _rest_is_start(tape: Tape, entries: tuple[Entry, ...], mark: str) -> bool:

@@ -71,10 +71,11 @@ def lexicon(kinds: Mapping[str, str], *, folded: Iterable[str] = (), also_loud: 
         also_loud: Further characters at which `loud` stops.
     """
     folds = tuple(folded)
-    exact = sorted((mark for mark in kinds if mark not in folds), key=len, reverse=True)
+    exact = [mark for mark in kinds if mark not in folds]
     # Every mark begins with a plain character, brackets included: only then does `re` skip to the next of them fast.
-    wholes = [re.escape(mark) for mark in exact] + [
-        f"{re.escape(mark[0])}(?ai:{re.escape(mark[1:])})" for mark in folds
+    wholes = [
+        f"{re.escape(mark[0])}(?ai:{re.escape(mark[1:])})" if mark in folds else re.escape(mark)
+        for mark in sorted({*exact, *folds}, key=lambda mark: (-len(mark), mark))
     ]
     firsts = {mark[0] for mark in kinds}
     # An empty set never finds anything: a class of no characters is written as a look-ahead that fails.
