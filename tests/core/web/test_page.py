@@ -344,6 +344,7 @@ class TestBlocks:
             ("<ol reversed><li>a<ol reversed><li>x<li>y</ol><li>b</ol>", "2. a\n   2. x\n   1. y\n1. b"),
             ("<ol reversed><li value=9>a<li>b</ol>", "9. a\n8. b"),
             ("<li>loose", "- loose"),
+            ("<ul>\n<li>a</li>\n <li>b</li>\n</ul>\n", "- a\n- b"),
             (
                 "<ul><li><input type=checkbox checked> done<li><input type=checkbox>open<input type=text value=x></ul>",
                 "- [x] done\n- [ ] open",
@@ -401,6 +402,7 @@ class TestInline:
             ("x<sup>2<p>y</p></sup>", "x2\n\ny"),
             ("<a href=/x>the <b>tables</b></a> <a name=y>z</a>", "the tables z"),
             ("<a href=/x>a<p>b</p>c</a>", "a\n\nb\n\nc"),
+            ("<a href=#x>a<p>b</p>c</a>", "a\n\nb\n\nc"),
             ("<code>a<a href=/x>b</code>c</a>", "`ab`c"),
         ],
     )
