@@ -7,7 +7,7 @@ stand in them, and a sentence is chosen by the words that it shares with the que
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -18,6 +18,10 @@ _LEAST_SHARE = 0.5
 """Of the question's words, by weight: a text that holds less does not answer it, and the answer says so."""
 _SAME, _OTHER = 0.4, 0.7
 """How near a statement must come to the best one, in the same source and in another."""
+_FIRST = 0.4
+"""What it is worth to be the first result; the second has half of it."""
+_KNOWN = 0.3
+"""What a word of the source's own title is worth in its statements: nearly all of them have it."""
 _MAX_QUOTE_CHARS = 420
 _MIN_QUOTE_CHARS = 12
 
@@ -92,20 +96,25 @@ class Question:
         holding: Counter[str] = Counter()
         for one in texts:
             holding.update(set(terms(one)))
-        self.weights = {term: math.log(2 + len(texts) / (1 + holding[term])) for term in wanted}
+        self.weights = {term: math.log(1 + len(texts) / (0.5 + holding[term])) for term in wanted}
 
-    def share(self, text: str) -> float:
-        """Return how much of the question stands in a text, from 0 to 1."""
+    def share(self, text: str, *, known: str = "") -> float:
+        """Return how much of the question stands in a text, from 0 to 1; words of what is `known` count for little."""
         total = sum(self.weights.values())
         held = set(terms(text))
-        return sum(weight for term, weight in self.weights.items() if term in held) / total if total else 0.0
+        before = set(terms(known))
+        parts = (weight * (_KNOWN if term in before else 1) for term, weight in self.weights.items() if term in held)
+        return sum(parts) / total if total else 0.0
 
 
-def best_passage(question: Question, sources: Iterable[Passage]) -> Passage | None:
-    """Return the source that promises most, or None when none shares a word with the question."""
-    ranked = sorted(sources, key=lambda source: (-question.share(f"{source.title}\n{source.text}"), source.number))
-    first = next(iter(ranked), None)
-    return first if first is not None and question.share(f"{first.title}\n{first.text}") > 0 else None
+def best_passage(question: Question, sources: Sequence[Passage]) -> Passage | None:
+    """Return the source that promises most, or None when none shares a word with the question.
+
+    They stand in the order of the search, which has seen the whole pages and not their snippets only.
+    """
+    shares = [question.share(f"{source.title}\n{source.text}") for source in sources]
+    ranked = sorted(range(len(sources)), key=lambda at: (-(shares[at] + _FIRST / (1 + at)), at))
+    return sources[ranked[0]] if ranked and shares[ranked[0]] > 0 else None
 
 
 def answers(question: Question, source: Passage) -> bool:
@@ -126,7 +135,7 @@ def quotes(question: Question, sources: Sequence[Passage]) -> list[Quote]:
         named = question.share(source.title)
         first = True
         for quote in statements(source):
-            score = question.share(quote.text)
+            score = question.share(quote.text, known=source.title)
             if quote.code:
                 score = 0.7 * score if len(quote.text) <= _MAX_QUOTE_CHARS else 0.0
             else:

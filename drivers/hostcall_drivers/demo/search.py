@@ -32,7 +32,7 @@ _STOP_WORDS = (
     "a about an and any are as at be been but by can could did do does for from get give had has have how i if in "
     "into is it its may me mean means my of on one or please python s should show so tell that the their them there "
     "these they this to use used uses using was we were what when where which who why will with would you your "
-    "explain describe work works difference between exactly way ways"
+    "explain describe work works difference between exactly way ways gives happen happens many much need want say says"
 )
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
