@@ -52,9 +52,32 @@ def merged(pieces: list[Piece]) -> list[object]:
 
 
 def text_of(data: bytes) -> str:
-    """Turn fuzzer bytes into a text: two bytes are a word that matters, or a character."""
-    numbers = [high << 8 | low for high, low in zip(data[::2], data[1::2], strict=False)]
-    return "".join(WORDS[number] if number < len(WORDS) else chr(number) for number in numbers)
+    """Turn fuzzer bytes into a text: a byte below 128 is a character, a higher one and the next are a word."""
+    parts: list[str] = []
+    at = 0
+    while at < len(data):
+        if data[at] < 128:
+            parts.append(chr(data[at]))
+            at += 1
+        else:
+            parts.append(WORDS[((data[at] & 127) << 8 | int.from_bytes(data[at + 1 : at + 2])) % len(WORDS)])
+            at += 2
+    return "".join(parts)
+
+
+def bytes_of(text: str) -> bytes:
+    """Turn a text into fuzzer bytes that give it back; for seeds. Characters that no word holds are left out."""
+    longest_first = sorted(range(len(WORDS)), key=lambda number: -len(WORDS[number]))
+    out, at = bytearray(), 0
+    while at < len(text):
+        number = next((number for number in longest_first if text.startswith(WORDS[number], at)), None)
+        if number is not None and len(WORDS[number]) > 1:
+            out += bytes([128 | number >> 8, number & 255])
+            at += len(WORDS[number])
+        else:
+            out += bytes([ord(text[at])]) if ord(text[at]) < 128 else b""
+            at += 1
+    return bytes(out)
 
 
 def check(text: str, dialects: tuple[str, ...], reason: str, *, reasoning: bool, cuts: random.Random) -> None:

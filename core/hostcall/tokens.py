@@ -48,7 +48,7 @@ MARKERS: tuple[str, ...] = (
     "<minimax:tool_call>", "</minimax:tool_call>", "]<]minimax[>[", "]<]minimax[>[<tool_call>",
     "]<]minimax[>[</tool_call>", "<mm:think>", "</mm:think>", "<seed:tool_call>", "</seed:tool_call>", "<seed:think>",
     "</seed:think>", "<longcat_tool_call>", "</longcat_tool_call>", "<longcat_think>", "</longcat_think>",
-    "<|tool_call_start|>", "<|tool_call_end|>", "<|tool_list_start|>", "<|tool_list_end|>",
+    "<|tool_call_start|>", "<|tool_list_start|>", "<|tool_list_end|>",
     "<|tools_prefix|>", "<|tools_suffix|>", "<|inner_prefix|>", "<|inner_suffix|>", "<|action_start|>",
     "<|action_end|>", "<|plugin|>", "<|interpreter|>", "<|function_call|>", "<|role_sep|>", "<|message_sep|>",
     "<dots_function_call>", "</dots_function_call>", "<|content_invoke_tool_json|>", "<|end_message|>",

@@ -37,7 +37,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 MODELS: tuple[tuple[str, str, bool], ...] = (
     # What the name holds, the family, and whether white space in its reasoning is exact.
-    (r"qwen-?3(\.\d+)?-?coder|qwen-?coder-?3|qwen-?3\.[5-9]|qwen-?[4-9]", "qwen-xml", False),
+    (r"deepseek-?r1", "deepseek", True),
+    (r"qwen-?3(\.\d+)?-?coder|qwen-?coder-?3|qwen-?3\.[5-9]|qwen-?[4-9](?!b)", "qwen-xml", False),
     (r"qwen|qwq|hermes|trinity|reka", "hermes", False),
     (r"nemotron-?(nano-?)?(v?2|9b-v2|12b-v2)", "nemotron", False),
     (r"nemotron-?3|nemotron.*v3|mimo|minicpm-?v|granite-?4\.[2-9]|step-?3\.5|step-?5|intellect", "qwen-xml", False),
