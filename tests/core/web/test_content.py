@@ -131,6 +131,14 @@ class TestCodings:
         assert refused.reason == "The page is packed in a way that is not read here."
         assert len(refused.detail) < 100
 
+    def test_the_journal_is_told_how_many_there_were_and_the_first(self) -> None:
+        refused = content_coding((("Content-Encoding", "br, " + "x" * 50),))
+        assert isinstance(refused, Refused)
+        assert refused.detail == "2 codings, the first 'br'"
+        refused = content_coding((("Content-Encoding", "x" * 50),))
+        assert isinstance(refused, Refused)
+        assert refused.detail == f"1 codings, the first {'x' * 40!r}"
+
 
 class TestBody:
     @pytest.mark.parametrize("coding", ["", "gzip", "deflate", "raw"])
@@ -179,6 +187,7 @@ class TestBody:
         assert body.broken
         assert not body.complete
         assert _read("gzip", b"<p>hi</p>").broken
+        assert _read("gzip", zlib.compress(b"<p>hi</p>")).broken
         assert _read("deflate", b"\xff\xff\xff\xff").broken
 
     def test_a_raw_stream_that_only_begins_like_a_wrapper_is_read_as_raw(self) -> None:
