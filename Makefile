@@ -19,9 +19,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test: $(VENV)/.dev
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q
-	$(BIN)/coverage report
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term
 
 cases: $(VENV)/.dev
 	$(BIN)/python -m tests.cases.tooltext tests/cases/tooltext-open.jsonl

@@ -1,7 +1,7 @@
 """A real model behind the real wire: llama.cpp's own server, as the `xllamacpp` package carries it.
 
-``python -m hostcall_drivers.demo.llama MODEL.gguf`` prints the address and serves until it is told to stop. The key comes
-from the environment (HOSTCALL_LLAMA_KEY), so that it does not stand in the list of processes.
+``python -m hostcall_drivers.demo.llama MODEL.gguf`` prints the address and serves until it is told to stop. The key
+comes from the environment (HOSTCALL_LLAMA_KEY), so that it does not stand in the list of processes.
 """
 
 import os

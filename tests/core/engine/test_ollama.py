@@ -35,7 +35,9 @@ STREAM = (
 )
 
 
-def read(pieces: list[bytes], status: int = 200, limits: Limits = Limits()) -> tuple[str, str, str | None, OllamaDecoder]:
+def read(
+    pieces: list[bytes], status: int = 200, limits: Limits = Limits()
+) -> tuple[str, str, str | None, OllamaDecoder]:
     decoder = OllamaDecoder("r1.e0", limits)
     decoder.head(status, (("Retry-After", "3"),))
     chunks = [chunk for piece in pieces for chunk in decoder.feed(piece)] + decoder.end()

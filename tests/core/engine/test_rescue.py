@@ -51,12 +51,14 @@ def test_calls_and_results_become_words_and_roles_alternate() -> None:
     sent = rescued(messages)
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
     assert sent[2]["content"].startswith("I look.\n" + OPENER)
-    assert json.loads(sent[2]["content"].split(OPENER)[2].removesuffix(CLOSER)) == {"name": "get", "arguments": {"n": 2}}
+    second = sent[2]["content"].split(OPENER)[2].removesuffix(CLOSER)
+    assert json.loads(second) == {"name": "get", "arguments": {"n": 2}}
     assert sent[3]["content"] == "Result of get:\none\n\nResult of get:\ntwo\n\n[D]"
 
 
 def test_an_ask_of_the_loop_is_joined_to_the_results_before_it() -> None:
-    messages = [USER, call_message("", [("a", "get", "{}")]), reply_message("a", "one"), {"role": "user", "content": "Write."}]
+    ask = {"role": "user", "content": "Write."}
+    messages = [USER, call_message("", [("a", "get", "{}")]), reply_message("a", "one"), ask]
     assert rescued(messages, asks=frozenset({3}), _3="[A]")[-1]["content"] == "Result of get:\none\n\nWrite.\n\n[A]"
     separate = rescued(messages)
     assert [message["content"] for message in separate[-2:]] == ["Result of get:\none\n\n[D]", "Write."]
