@@ -51,9 +51,9 @@ class Exchange:
         self._bounds = bounds
         self._peer = peer
         self._tls_version = tls_version
-        self._connection = h11.Connection(
-            h11.CLIENT, max_incomplete_event_size=max(bounds.head_bytes, bounds.chunk_line_bytes)
-        )
+        # One byte more than is ever given to it unfinished, so that the bound that holds is always the one counted here.
+        most = max(bounds.head_bytes, bounds.chunk_line_bytes) + 1
+        self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=most)
         head = h11.Request(method=request.method, target=request.target, headers=list(request.headers))
         parts = [self._connection.send(head)]
         if request.body:
@@ -75,8 +75,6 @@ class Exchange:
 
     def receive(self, data: bytes) -> list[RequestEvent]:
         """Take bytes from the connection and return what they mean. After the last event there is nothing to take."""
-        if self.done:
-            return []
         room = self._bounds.wire_bytes - self._taken
         allowed = data[:room]
         before = self._data_events

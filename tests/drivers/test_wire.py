@@ -246,6 +246,28 @@ class TestBounds:
                 break
         assert [type(event) for event in events] == [Failed]
 
+    @pytest.mark.parametrize(
+        ("data", "detail"),
+        [
+            (_answer("X: " + "a" * 200), "a head of more than 120 bytes"),
+            (b"HTTP/1.1 102 Wait\r\n\r\n" * 20, "a head of more than 120 bytes"),
+            (_answer("X: " + "a" * 90 + "\nBad"), "a head of more than 120 bytes"),
+            (_chunked(b"1;" + b"x" * 60), "a chunk line or trailer of more than 40 bytes"),
+            (_chunked(b"1;" + b"x" * 60 + b"\nBad"), "a chunk line or trailer of more than 40 bytes"),
+            (_chunked(b"1\r\na\r\n0\r\nT: " + b"x" * 60), "a chunk line or trailer of more than 40 bytes"),
+            (_answer("A: 1", "B: 2", "C: 3", "D: 4"), "more than 4 fields"),
+            (_answer(body=b"x" * 1000), "more than 400 bytes came"),
+            (_chunked(b"1\r\na\r\n" * 6), "a body in more than 5 pieces"),
+            (_answer(start="HTTP/2.0 200 OK"), "the answer is in another version of HTTP than 1.0 and 1.1"),
+            (_chunked(fields=["Content-Length: 3"]), "the answer gives both a length and a transfer coding"),
+            (b"nothing\r\n\r\n", "the answer is not HTTP"),
+        ],
+    )
+    def test_the_bound_is_told_of_and_not_what_comes_after_it(self, data: bytes, detail: str) -> None:
+        bounds = attrs.evolve(SMALL, data_events=1000) if "pieces" not in detail else SMALL
+        for pieces in ([data], _bytes(data), [data[:70], data[70:]]):
+            assert _run(*pieces, bounds=bounds, eof=False)[-1] == Failed("x", "protocol", detail)
+
     def test_the_number_of_fields(self) -> None:
         assert self._both(_answer("A: 1", "B: 2", "Content-Length: 0", body=b""), SMALL) == "S E"
         assert self._both(_answer("A: 1", "B: 2", "C: 3", "Content-Length: 0", body=b""), SMALL) == "protocol"
