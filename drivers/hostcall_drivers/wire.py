@@ -51,7 +51,7 @@ class Exchange:
         self._bounds = bounds
         self._peer = peer
         self._tls_version = tls_version
-        # One byte more than is ever given to it unfinished, so that the bound that holds is always the one counted here.
+        # One byte more than it is ever given unfinished, so that the bound that holds is always the one counted here.
         most = max(bounds.head_bytes, bounds.chunk_line_bytes) + 1
         self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=most)
         head = h11.Request(method=request.method, target=request.target, headers=list(request.headers))
