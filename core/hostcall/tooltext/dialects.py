@@ -4,25 +4,21 @@ A row says which mark opens a block, which body reads it, and what becomes of th
 format, add a row, its markers to `hostcall.tokens`, its model names to `hints`, and its cases.
 """
 
-from typing import Literal
-
 from hostcall.tokens import marker
 from hostcall.tooltext.dialect import NAME, Dialect, Opener
+from hostcall.tooltext.family_dialects import FAMILY_DIALECTS
 from hostcall.tooltext.fence_body import FenceBody
 from hostcall.tooltext.gemma_body import GemmaBody
 from hostcall.tooltext.glm_body import GlmBody
 from hostcall.tooltext.harmony_body import HarmonyBody
 from hostcall.tooltext.json_body import JsonBody
 from hostcall.tooltext.lines_body import LinesBody
-from hostcall.tooltext.m3_body import M3Body
 from hostcall.tooltext.named_body import InlineBody, SectionBody
-from hostcall.tooltext.objects import read_single_key
 from hostcall.tooltext.pythonic_body import PythonicBody
+from hostcall.tooltext.spellings import TAG, TAG_END, function_tags, invoke_tags, tokens
 from hostcall.tooltext.xml_body import XmlBody
 from hostcall.tooltext.xtml_body import XtmlBody
 
-_TAG = Opener(marker("<tool_call>"))
-_TAG_END = (marker("</tool_call>"),)
 _BRACKET = Opener(marker("[tool_call]"), folded=True)
 _BRACKET_END = (marker("[/tool_call]"),)
 _LEAKED = tuple(map(marker, ("<arguments>", "</arguments>", "<tool_call>", "</tool_call>")))
@@ -38,44 +34,6 @@ def _deepseek(words: str) -> tuple[str, ...]:
     return tuple(marker(f"<｜{words.replace(' ', gap)}｜>") for gap in _SPELLINGS)
 
 
-def _token(*marks: str) -> tuple[Opener, ...]:
-    return tuple(Opener(marker(mark), token=True) for mark in marks)
-
-
-def _invoke(
-    prefix: str,
-    *,
-    wrap: str,
-    skipped: tuple[str, ...] = (),
-    trim: Literal["nothing", "white"] = "nothing",
-    folded: tuple[str, ...] = (),
-) -> XmlBody:
-    """Return the body of ``<invoke name="N"><parameter name="K">`` under a prefix."""
-    return XmlBody(
-        heads=(marker(f"<{prefix}invoke name="),),
-        params=(marker(f"<{prefix}parameter name="),),
-        param_ends=(marker(f"</{prefix}parameter>"),),
-        call_ends=(marker(f"</{prefix}invoke>"),),
-        wrap_ends=(marker(wrap),),
-        skipped=skipped,
-        named="attribute",
-        trim=trim,
-        folded=folded,
-    )
-
-
-def _function(wrap: tuple[str, ...], ends: tuple[str, ...]) -> XmlBody:
-    """Return the body of ``<function=N><parameter=K>``."""
-    return XmlBody(
-        heads=(marker("<function="),),
-        params=(marker("<parameter="),),
-        param_ends=(marker("</parameter>"),),
-        call_ends=(marker("</function>"),),
-        wraps=wrap,
-        wrap_ends=ends,
-    )
-
-
 _DSML = XmlBody(
     heads=_dsml("<", "invoke name="),
     params=_dsml("<", "parameter name="),
@@ -86,7 +44,7 @@ _DSML = XmlBody(
     trim="nothing",
     unescape=True,
 )
-_STEP = _invoke(
+_STEP = invoke_tags(
     "steptml:",
     trim="white",
     skipped=(
@@ -101,31 +59,31 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="qwen-xml",
         group="tag",
-        openers=(_TAG, Opener(marker("<function="), kept=True)),
+        openers=(TAG, Opener(marker("<function="), kept=True)),
         starts=("<function=",),
-        body=_function(("<tool_call>",), _TAG_END),
-        orphans=(*_TAG_END, "</function>", "</parameter>"),
+        body=function_tags(("<tool_call>",), TAG_END),
+        orphans=(*TAG_END, "</function>", "</parameter>"),
     ),
     Dialect(
         name="hermes",
         group="tag",
-        openers=(_TAG,),
+        openers=(TAG,),
         starts=("{", "["),
-        body=JsonBody(closers=_TAG_END, leaked=_LEAKED[:2]),
-        orphans=_TAG_END,
+        body=JsonBody(closers=TAG_END, leaked=_LEAKED[:2]),
+        orphans=TAG_END,
     ),
     Dialect(
         name="glm",
         group="tag",
-        openers=(_TAG,),
+        openers=(TAG,),
         starts=(NAME,),
-        body=GlmBody(opener="<tool_call>", closers=_TAG_END),
-        orphans=_TAG_END,
+        body=GlmBody(opener="<tool_call>", closers=TAG_END),
+        orphans=TAG_END,
     ),
     Dialect(
         name="minicpm",
         group="tag",
-        openers=(_TAG, Opener(marker("<function name="), kept=True)),
+        openers=(TAG, Opener(marker("<function name="), kept=True)),
         starts=("<function name=",),
         body=XmlBody(
             heads=("<function name=",),
@@ -133,12 +91,12 @@ DIALECTS: tuple[Dialect, ...] = (
             param_ends=(marker("</param>"),),
             call_ends=("</function>",),
             wraps=("<tool_call>",),
-            wrap_ends=_TAG_END,
+            wrap_ends=TAG_END,
             named="attribute",
             trim="nothing",
             cdata=True,
         ),
-        orphans=(*_TAG_END, "</function>"),
+        orphans=(*TAG_END, "</function>"),
     ),
     # [TOOL_CALL], with every body seen under it.
     Dialect(
@@ -153,7 +111,7 @@ DIALECTS: tuple[Dialect, ...] = (
         group="bracket",
         openers=(_BRACKET,),
         starts=("<invoke",),
-        body=_invoke("", wrap="[/tool_call]", folded=_BRACKET_END),
+        body=invoke_tags("", wrap="[/tool_call]", folded=_BRACKET_END),
         orphans=_BRACKET_END,
     ),
     Dialect(
@@ -173,7 +131,7 @@ DIALECTS: tuple[Dialect, ...] = (
     # DeepSeek and Step share an opener.
     Dialect(
         name="deepseek",
-        openers=_token(*_deepseek("tool calls begin"))
+        openers=tokens(*_deepseek("tool calls begin"))
         + tuple(Opener(mark, token=True, kept=True) for mark in _deepseek("tool call begin")),
         body=SectionBody(
             sections=_deepseek("tool calls begin"),
@@ -188,7 +146,7 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect(
         name="step3",
-        openers=_token("<｜tool_calls_begin｜>"),
+        openers=tokens("<｜tool_calls_begin｜>"),
         starts=("<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke", "<steptml:invoke"),
         body=_STEP,
         orphans=("<｜tool_calls_end｜>",),
@@ -204,7 +162,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         name="kimi-k2",
         openers=(
-            *_token("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+            *tokens("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
             Opener(marker("<|tool_call_begin|>"), token=True, kept=True),
         ),
         body=SectionBody(
@@ -218,7 +176,7 @@ DIALECTS: tuple[Dialect, ...] = (
         white="keep",
         orphans=("<|tool_calls_section_end|>", "<|tool_call_section_end|>", "<|tool_call_end|>"),
     ),
-    Dialect(name="kimi-k3", openers=_token("<|open|>tools<|sep|>"), body=XtmlBody(), white="keep"),
+    Dialect(name="kimi-k3", openers=tokens("<|open|>tools<|sep|>"), body=XtmlBody(), white="keep"),
     # gpt-oss.
     Dialect(
         name="harmony",
@@ -240,14 +198,14 @@ DIALECTS: tuple[Dialect, ...] = (
     # Gemma.
     Dialect(
         name="gemma4",
-        openers=_token("<|tool_call>"),
+        openers=tokens("<|tool_call>"),
         body=GemmaBody(closer=marker("<tool_call|>"), delimiter=marker('<|"|>')),
         white="keep",
         orphans=("<tool_call|>",),
     ),
     Dialect(
         name="function-gemma",
-        openers=_token("<start_function_call>"),
+        openers=tokens("<start_function_call>"),
         body=GemmaBody(closer=marker("<end_function_call>"), delimiter=marker("<escape>"), typed=True),
         orphans=("<end_function_call>",),
     ),
@@ -283,14 +241,14 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect(
         name="python-tag",
-        openers=_token("<|python_tag|>"),
+        openers=tokens("<|python_tag|>"),
         starts=("{",),
         body=JsonBody(sure=True),
         white="keep",
     ),
     Dialect(
         name="pythonic",
-        openers=(Opener("[", "start", kept=True), *_token("<|python_start|>")),
+        openers=(Opener("[", "start", kept=True), *tokens("<|python_start|>")),
         body=PythonicBody(optional=(marker("<|python_end|>"),)),
         white="keep",
         auto=False,
@@ -305,185 +263,12 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect(
         name="lfm2",
-        openers=_token("<|tool_call_start|>"),
+        openers=tokens("<|tool_call_start|>"),
         body=PythonicBody(closers=(marker("<|tool_call_end|>"),), sure=True),
         in_reasoning="text",
         orphans=("<|tool_call_end|>",),
     ),
-    # Tags of their own around bodies that others have too.
-    Dialect(
-        name="minimax-m2",
-        openers=(Opener(marker("<minimax:tool_call>")), Opener(marker("<invoke name="), kept=True)),
-        body=_invoke("", wrap="</minimax:tool_call>"),
-        orphans=("</minimax:tool_call>", "</invoke>"),
-    ),
-    Dialect(
-        name="minimax-m3",
-        openers=_token("]<]minimax[>[<tool_call>"),
-        body=M3Body(prefix=marker("]<]minimax[>[")),
-        orphans=("]<]minimax[>[</tool_call>",),
-    ),
-    Dialect(
-        name="seed-oss",
-        openers=(Opener(marker("<seed:tool_call>")),),
-        body=_function(("<seed:tool_call>",), (marker("</seed:tool_call>"),)),
-        orphans=("</seed:tool_call>",),
-    ),
-    Dialect(
-        name="longcat",
-        openers=(Opener(marker("<longcat_tool_call>")),),
-        body=JsonBody(closers=(marker("</longcat_tool_call>"),)),
-        orphans=("</longcat_tool_call>",),
-    ),
-    Dialect(
-        name="nemotron",
-        openers=(Opener(marker("<TOOLCALL>")),),
-        body=JsonBody(closers=(marker("</TOOLCALL>"),)),
-        orphans=("</TOOLCALL>",),
-    ),
-    Dialect(
-        name="jamba",
-        group="tool_calls",
-        openers=(Opener(marker("<tool_calls>")),),
-        starts=("[", "{"),
-        body=JsonBody(closers=(marker("</tool_calls>"),)),
-        orphans=("</tool_calls>",),
-    ),
-    Dialect(
-        name="hunyuan",
-        group="tool_calls",
-        openers=(Opener(marker("<tool_calls>")),),
-        starts=("<tool_call>",),
-        body=GlmBody(
-            opener="<tool_call>",
-            closers=_TAG_END,
-            separators=(marker("<tool_sep>"),),
-            section_end=("</tool_calls>",),
-        ),
-        orphans=("</tool_calls>",),
-    ),
-    Dialect(
-        name="iquest",
-        openers=(Opener(marker("<iquest_tool_call>")),),
-        body=GlmBody(opener="<iquest_tool_call>", closers=(marker("</iquest_tool_call>"),)),
-        orphans=("</iquest_tool_call>",),
-    ),
-    Dialect(
-        name="k2-horizon",
-        openers=_token("<ifm|tool_calls>"),
-        body=GlmBody(
-            opener=marker("<ifm|tool_call>"),
-            closers=(marker("</ifm|tool_call>"),),
-            key=(marker("<ifm|arg_key>"), marker("</ifm|arg_key>")),
-            value=(marker("<ifm|arg_value>"), marker("</ifm|arg_value>")),
-            types=(marker("<ifm|arg_type>"), marker("</ifm|arg_type>")),
-            section_end=(marker("</ifm|tool_calls>"),),
-        ),
-        orphans=("</ifm|tool_calls>",),
-    ),
-    Dialect(
-        name="granite",
-        openers=(*_token("<|tool_call|>"), _TAG),
-        body=JsonBody(array=True, sure=True, optional=("</tool_call>", marker("<|/tool_call|>"))),
-        auto=False,
-    ),
-    Dialect(
-        name="granite-token",
-        group="granite",
-        openers=_token("<|tool_call|>"),
-        starts=("[", "{"),
-        body=JsonBody(sure=True, optional=(marker("<|/tool_call|>"),)),
-    ),
-    Dialect(
-        name="granite-20b-fc",
-        openers=(Opener(marker("<function_call>")),),
-        starts=("{", "["),
-        body=JsonBody(optional=(marker("</function_call>"),)),
-        orphans=("</function_call>",),
-    ),
-    Dialect(
-        name="command-a",
-        openers=_token("<|START_ACTION|>"),
-        body=JsonBody(closers=(marker("<|END_ACTION|>"),), sure=True),
-        orphans=("<|END_ACTION|>",),
-    ),
-    Dialect(
-        name="command-r",
-        openers=(Opener("Action:", "line"),),
-        body=FenceBody(members=(("tool_name", "parameters"),), led=True),
-        auto=False,
-        in_reasoning="text",
-    ),
-    Dialect(
-        name="apertus",
-        openers=_token("<|tools_prefix|>"),
-        body=JsonBody(closers=(marker("<|tools_suffix|>"),), sure=True, read=read_single_key),
-        orphans=("<|tools_suffix|>",),
-    ),
-    Dialect(
-        name="internlm",
-        openers=_token("<|action_start|>"),
-        starts=(marker("<|plugin|>"),),
-        body=JsonBody(closers=(marker("<|action_end|>"),), sure=True, leaked=("<|plugin|>",)),
-        orphans=("<|action_end|>",),
-    ),
-    Dialect(
-        name="functionary-v3.2",
-        openers=(Opener(">>>", "line"),),
-        body=InlineBody(line=True, prose="all"),
-        auto=False,
-        in_reasoning="text",
-    ),
-    Dialect(
-        name="functools",
-        openers=(Opener("functools", "start"),),
-        starts=("[",),
-        body=JsonBody(array=True, known_only=True),
-        auto=False,
-        in_reasoning="text",
-    ),
-    Dialect(
-        name="gigachat",
-        openers=(
-            *_token("<|function_call|>"),
-            Opener("function call<|role_sep|>", "start"),
-            Opener(f"{marker('<|message_sep|>')}\n\nfunction call<|role_sep|>", token=True),
-        ),
-        starts=("{",),
-        body=JsonBody(sure=True),
-    ),
-    Dialect(
-        name="dots",
-        openers=(Opener(marker("<dots_function_call>")),),
-        starts=("<invoke",),
-        body=_invoke("", wrap="</dots_function_call>"),
-        orphans=("</dots_function_call>",),
-    ),
-    Dialect(
-        name="inkling",
-        openers=_token("<|content_invoke_tool_json|>"),
-        body=JsonBody(closers=(marker("<|end_message|>"),), sure=True),
-        orphans=("<|end_message|>",),
-    ),
-    Dialect(
-        name="muse",
-        openers=(Opener(marker("<atem:function_calls>")),),
-        body=_invoke("atem:", wrap="</atem:function_calls>"),
-        orphans=("</atem:function_calls>",),
-    ),
-    Dialect(
-        name="plamo",
-        openers=_token("<|plamo:begin_tool_requests:plamo|>"),
-        body=JsonBody(closers=(marker("<|plamo:end_tool_requests:plamo|>"),), sure=True),
-        orphans=("<|plamo:end_tool_requests:plamo|>",),
-    ),
-    Dialect(
-        name="tool-code",
-        openers=(Opener("```tool_code", "line"),),
-        body=PythonicBody(closers=("```",), bare=True),
-        auto=False,
-        in_reasoning="text",
-    ),
+    *FAMILY_DIALECTS,
     # Nothing but JSON, or JSON in a fence: only where the caller says so.
     Dialect(
         name="bare-json",

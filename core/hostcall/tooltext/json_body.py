@@ -39,6 +39,7 @@ JsonEnd: TypeAlias = Literal["whole", "closer", "deep", "cut"]
 def scan_json(tape: Tape, marks: Lexicon) -> Scan[JsonEnd]:
     """Go past the JSON value that begins here; a closing tag that ends it too early is not gone past."""
     depth = 0
+    deep = False
     while True:
         match = yield from tape.find(marks)
         if match is None:
@@ -54,15 +55,14 @@ def scan_json(tape: Tape, marks: Lexicon) -> Scan[JsonEnd]:
                 return "cut"
         elif kind == "open":
             depth += 1
-            if depth > MAX_DEPTH:
-                return "deep"
+            deep = deep or depth > MAX_DEPTH
         elif kind == "close":
             depth -= 1
             if depth <= 0:
-                return "whole"
+                return "deep" if deep else "whole"
         else:
             tape.pos = match.start()
-            return "closer"
+            return "deep" if deep else "closer"
 
 
 def json_marks(ends: tuple[str, ...] = (), *, quotes: str = '"', folded: tuple[str, ...] = ()) -> Lexicon:
@@ -116,8 +116,6 @@ class JsonBody:
                 continue
             if step in ("emit", "emit here"):
                 return self.emit(tape, offer, spans, tape.here if step == "emit here" else value_end)
-            if step == "abandoned":
-                return "done"
             if step == "cut" or step == "cut in array":
                 return self._cut(tape, offer, spans if step == "cut" else [])
             return "drop" if step == "drop" else "release"
@@ -144,9 +142,10 @@ class JsonBody:
             if not quotes:
                 return "cut in array" if array else "cut"
             end = yield from scan_json(tape, self._marks[quotes])
-            if end in ("deep", "cut"):
-                return (yield from self._abandon(tape)) if end == "deep" else "cut in array" if array else "cut"
-            spans.append((start, tape.here))
+            if end == "cut":
+                return "cut in array" if array else "cut"
+            # What is nested too deeply is not parsed; an empty text is a fault to every reader.
+            spans.append((start, start if end == "deep" else tape.here))
             if not array or end == "closer":
                 return "whole"
             first = yield from tape.skip_white()
@@ -225,18 +224,6 @@ class JsonBody:
             return "done"
         return "release" if self.known_only else "done"
 
-    def _abandon(self, tape: Tape) -> Scan[str]:
-        """Go to the closer of a block that cannot be read."""
-        if not tape.confirmed:
-            return "release"
-        if self.closers:
-            while (match := (yield from tape.find(self._ends))) is not None and self._ends.kind(match) != "end":
-                pass
-            if match is None:
-                return "cut"
-        tape.cut(Fault(kind="malformed"))
-        return "abandoned"
-
     def emit(self, tape: Tape, offer: Offer, spans: list[tuple[int, int]], end: int) -> Verdict:
         outcomes = [self.read(tape.text(*span)) for span in spans]
         names = [outcome.name for outcome in outcomes]
@@ -247,6 +234,6 @@ class JsonBody:
         if not tape.confirmed and (not any(names) or not tape.confirm()):
             return "release"
         for outcome, span in zip(outcomes[:-1], spans[:-1], strict=True):
-            tape.cut(outcome, span[1])
+            tape.cut(outcome, max(span[1], tape.cut_at))
         tape.cut(outcomes[-1] if outcomes else None, end)
         return "done"

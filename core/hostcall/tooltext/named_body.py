@@ -69,8 +69,10 @@ class SectionBody:
         if match is None:
             return False
         if self._marks.kind(match) != "separator":
+            if self._marks.kind(match) in ("begin", "section end"):
+                tape.pos = match.start()
             tape.cut(Fault(kind="malformed"))
-            return self._marks.kind(match) != "section end"
+            return True
         head_end = tape.here - len(match.group())
         first = yield from tape.skip_white()
         named: tuple[int, int] | None = None

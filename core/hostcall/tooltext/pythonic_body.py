@@ -6,7 +6,7 @@ from functools import cached_property
 import attrs
 
 from hostcall.tooltext.coerce import clean
-from hostcall.tooltext.json_body import MAX_DEPTH, JsonBody, Verdict
+from hostcall.tooltext.json_body import JsonBody, Verdict
 from hostcall.tooltext.lexicon import Lexicon, lexicon
 from hostcall.tooltext.literals import LiteralError, read_calls
 from hostcall.tooltext.offer import Offer
@@ -14,9 +14,7 @@ from hostcall.tooltext.tape import Fault, Found, Scan, Tape
 
 _IN_STRING = {'"': re.compile(r'["\\]').search, "'": re.compile(r"['\\]").search}
 _HEAD_CHARS = 200
-_HEAD = re.compile(
-    r"(?:\[\s*+)?+(?:(?P<name>[A-Za-z_][\w.\-]{0,127})\s*+(?P<after>[^\w.\-])|(?P<odd>[^\sA-Za-z_]))"
-).match
+_HEAD = re.compile(r"(?:\[\s*+)?+(?:(?P<name>[A-Za-z_][\w.\-]{0,127}+)\s*+(?P<after>\S)|(?P<odd>[^\sA-Za-z_]))").match
 _BRACKETS = {
     "(": "open",
     "[": "open",
@@ -70,7 +68,8 @@ class PythonicBody:
         called = head is not None and head["after"] == "("
         if not self.sure and not (called and head is not None and offer.known(head["name"])):
             return "release"
-        if self.sure and (called or head is None or head["odd"] == "]") and not tape.confirm():
+        cut = head is None and tape.ended
+        if self.sure and (called or cut or (head is not None and head["odd"] == "]")) and not tape.confirm():
             return "release"
         if not called and not tape.confirmed:
             return "release"
@@ -82,8 +81,6 @@ class PythonicBody:
             kind = self._marks.kind(match)
             if kind == "open":
                 depth += 1
-                if depth > MAX_DEPTH:
-                    return "done" if tape.confirmed else "release"
             elif kind == "close":
                 depth -= 1
                 if depth <= 0 and not self.bare:

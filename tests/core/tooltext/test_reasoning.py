@@ -1,0 +1,69 @@
+"""Calls and tags inside reasoning, where answers start, and what is given back at the limit."""
+
+from typing import Literal
+
+import pytest
+
+from hostcall.tooltext import Reasoning, Text, TextFilter, ToolCall
+from tests.core.tooltext.renders import TOOLS
+
+REASONING: dict[str, tuple[str, str, str, int, Literal["stop", "length"]]] = {
+    # Text in, reasoning, text, calls, how it ends.
+    "closer-in-ticks": ("a `</think>` b</think>c", "a `</think>` b", "c", 0, "stop"),
+    "opener-again": ("<think>a<think>b</think>c", "ab", "c", 0, "stop"),
+    "cut-call": ('a<tool_call>{"name": "search", "argu', "a", "", 0, "length"),
+    "cut-draft-then-answer": (
+        'a<tool_call>{"name": "search", "a</think>b',
+        'a<tool_call>{"name": "search", "a',
+        "b",
+        0,
+        "stop",
+    ),
+    "unknown-call": ('a<tool_call>{"name": "x"}</tool_call>b', 'a<tool_call>{"name": "x"}</tool_call>b', "", 0, "stop"),
+    "real-then-cut": (
+        'a<｜DSML｜tool_calls><｜DSML｜invoke name="search"></｜DSML｜invoke><｜DSML｜invoke name="sea',
+        "a",
+        "",
+        1,
+        "length",
+    ),
+    "real-with-white-space": ('a\n<tool_call>{"name": "search"}</tool_call>\n\n</think>\n\n', "a", "", 1, "stop"),
+    "draft-then-text-later": (
+        'a<tool_call>{"name": "search"}</tool_call> </think>\nb',
+        'a<tool_call>{"name": "search"}</tool_call>',
+        "b",
+        0,
+        "stop",
+    ),
+    "answer-mark-closes": ("a<|open|>response<|sep|>b", "a", "b", 0, "stop"),
+}
+
+
+@pytest.mark.parametrize("name", REASONING)
+@pytest.mark.parametrize("cut", ["whole", "characters"])
+def test_reasoning(name: str, cut: str) -> None:
+    raw, reasoning, text, calls, reason = REASONING[name]
+    text_filter = TextFilter(TOOLS, starts_in_reasoning=True)
+    out = [found for piece in ([raw] if cut == "whole" else list(raw)) for found in text_filter.feed(piece)]
+    out += text_filter.finish(reason)
+    assert "".join(piece.text for piece in out if isinstance(piece, Reasoning)).strip() == reasoning
+    assert "".join(piece.text for piece in out if isinstance(piece, Text)) == text
+    assert sum(isinstance(piece, ToolCall) for piece in out) == calls
+
+
+@pytest.mark.parametrize("size", [1, 50_000, 10_000_000])
+def test_a_long_draft_and_a_long_bare_object_are_given_back_at_the_limit(size: int) -> None:
+    long = '{"name": "search", "arguments": {"text": "' + "x" * 70_000
+    for start, text, dialect in ((True, "<tool_call>" + long, "auto"), (False, long, "bare-json")):
+        text_filter = TextFilter(TOOLS, dialects=(dialect,), starts_in_reasoning=start, max_hold=65_536)
+        out = [found for at in range(0, len(text), size) for found in text_filter.feed(text[at : at + size])]
+        assert "".join(piece.text for piece in out if isinstance(piece, Text | Reasoning)) == text
+        assert text_filter.finish("stop") == []
+
+
+def test_harmony_starts_in_a_header_when_the_prompt_says_so() -> None:
+    text_filter = TextFilter(TOOLS, generation_prompt="<|start|>assistant")
+    (call,) = text_filter.feed(' to=functions.search<|channel|>commentary<|message|>{"text": "a"}<|call|><|start|>')
+    assert isinstance(call, ToolCall)
+    text_filter = TextFilter(TOOLS, generation_prompt="<|start|>assistant<|channel|>analysis<|message|>")
+    assert text_filter.feed("hm") == [Reasoning("hm")]
