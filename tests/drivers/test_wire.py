@@ -216,6 +216,11 @@ class TestRefusing:
         for pieces in ([data], _bytes(data)):
             assert _told(*pieces) == told
 
+    def test_an_early_close_is_told_as_one(self) -> None:
+        failed = Failed("x", "reset", "the connection closed before the answer was whole")
+        assert _run() == [failed]
+        assert _run(_answer("Content-Length: 100"))[-1] == failed
+
 
 class TestBounds:
     """Each bound holds to the byte, and alike however the bytes were cut."""
@@ -260,6 +265,10 @@ class TestBounds:
             (_chunked(b"1\r\na\r\n" * 6), "a body in more than 5 pieces"),
             (_answer(start="HTTP/2.0 200 OK"), "the answer is in another version of HTTP than 1.0 and 1.1"),
             (_chunked(fields=["Content-Length: 3"]), "the answer gives both a length and a transfer coding"),
+            (
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
+                "the answer gives both a length and a transfer coding",
+            ),
             (b"nothing\r\n\r\n", "the answer is not HTTP"),
         ],
     )
