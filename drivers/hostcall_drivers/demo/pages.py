@@ -160,7 +160,7 @@ def _doc(value: Any) -> str:
 def _signature(name: str, value: Any) -> str:
     try:
         text = str(inspect.signature(value))
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001  `inspect` evaluates what stands in a docstring; in Python 3.13 one of them fails
         return ""
     # What has an address in its form is of no use to a reader, and differs from run to run.
     return re.sub(r" at 0x[0-9A-Fa-f]+>", ">", f"{name}{text}")
