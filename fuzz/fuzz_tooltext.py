@@ -1,11 +1,13 @@
 """Invariant: whatever a model writes and however it is cut, the filter raises nothing and gives the same pieces.
 
-With a trace on, what it shows, reads, drops and hides is the input, character for character.
+With a trace on, what it shows, reads, drops and hides is the input, character for character. Run ``python -m
+fuzz.fuzz_tooltext fuzz/corpus/tooltext -runs=5000000 -max_len=200`` where atheris is installed.
 """
 
 import random
 import sys
 from itertools import pairwise
+from types import FunctionType
 
 from hostcall.tokens import MARKERS
 from hostcall.tooltext import Decision, Piece, Reasoning, Remark, Text, TextFilter, ToolCall
@@ -81,7 +83,7 @@ def bytes_of(text: str) -> bytes:
 
 
 def check(text: str, dialects: tuple[str, ...], reason: str, *, reasoning: bool, cuts: random.Random) -> None:
-    """Run one text whole and in pieces."""
+    """Run one text whole and in pieces, every other time with a trace."""
 
     def filtered(pieces: list[str], trace: list[Decision] | None) -> list[object]:
         text_filter = TextFilter(TOOLS, dialects=dialects, starts_in_reasoning=reasoning, max_hold=65_536, trace=trace)
@@ -100,7 +102,9 @@ def check(text: str, dialects: tuple[str, ...], reason: str, *, reasoning: bool,
         size = cuts.randint(0 if most < 4 else 1, most)
         pieces.append(text[at : at + size])
         at += size
-    assert filtered(pieces, None) == whole, (dialects, text)
+    if cuts.random() < 0.5:
+        assert filtered(pieces, None) == whole, (dialects, text)
+        return
     decisions: list[Decision] = []
     assert filtered(pieces, decisions) == whole, (dialects, text)
     assert "".join(decision.raw for decision in decisions) == text, (dialects, text)
@@ -117,10 +121,15 @@ def test_one_input(data: bytes) -> None:
 
 
 def main() -> None:
-    """Fuzz with atheris."""
+    """Fuzz until told to stop. Only the filter's own functions are watched: everything else would only slow it down."""
     import atheris
 
-    atheris.instrument_all()
+    modules = [(name, module) for name, module in sys.modules.items() if name.startswith("hostcall.tooltext")]
+    for name, module in modules:
+        for owner in (module, *(item for item in vars(module).values() if isinstance(item, type))):
+            for item in vars(owner).values():
+                if isinstance(item, FunctionType) and item.__module__ == name:
+                    atheris.instrument_func(item)
     atheris.Setup(sys.argv, test_one_input)
     atheris.Fuzz()
 

@@ -101,8 +101,6 @@ class GemmaBody:
         try:
             reader = _Reader(text, self.delimiter, offer.properties(name) if self.typed else None)
             value = reader.mapping(0)
-            if reader.pos != len(text.rstrip(WHITE)):
-                raise _MalformedError
         except _MalformedError:
             return Fault(kind="malformed", name=name)
         return Found(name=clean(name), arguments=clean(value))

@@ -42,8 +42,7 @@ class HarmonyBody:
         """Read messages to the end of the answer, beginning in or before a header."""
         if self.stripped:
             return (yield from self._stripped_call(tape, offer))
-        if not tape.confirm():
-            return "release"
+        tape.confirm()
         while True:
             header = yield from self._header(tape)
             if header is None:

@@ -39,8 +39,7 @@ class M3Body:
 
     def scan(self, tape: Tape, offer: Offer) -> Scan[Verdict]:
         """Read all calls up to the end of the block."""
-        if not tape.confirm():
-            return "release"
+        tape.confirm()
         stack: list[_Element] = []
         call: str | None = None
         count = 0

@@ -43,7 +43,7 @@ def thinking(choice: Choice) -> tuple[Thinking, ...]:
     return tuple(pairs)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def modes(choice: Choice, group: str | None, *, armed: bool, started: bool) -> Modes:
     """Build the marks for a choice of dialects.
 

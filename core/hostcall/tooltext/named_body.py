@@ -46,8 +46,7 @@ class SectionBody:
 
     def scan(self, tape: Tape, offer: Offer) -> Scan[Verdict]:
         """Read the section; what stands between its tokens says nothing."""
-        if not tape.confirm():
-            return "release"
+        tape.confirm()
         while True:
             first = yield from tape.skip_white()
             if not first:

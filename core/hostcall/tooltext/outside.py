@@ -81,7 +81,7 @@ class Outside:
 
     def _open(self, start: int, mark: str, entries: tuple[Entry, ...]) -> bool:
         """Begin a block."""
-        raise NotImplementedError
+        raise AssertionError("only the filter opens blocks")
 
     def _step(self, *, final: bool) -> bool:
         """Go to the next mark and past it. False: the rest of what has arrived must wait."""
@@ -141,7 +141,6 @@ class Outside:
         if self._place == "reasoning":
             trim = (self._thinking or pair).trim
             self._leave(start, white, trim)
-            self._parking.drop_white()
             self._place, self._thinking = "prose", None
             if self._looks:
                 self._looks -= 1

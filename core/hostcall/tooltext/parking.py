@@ -35,11 +35,6 @@ class Parking:
         self.items.append(item)
         self.size += len(item.raw)
 
-    def drop_white(self) -> None:
-        """Turn white space at the end into something dropped: reasoning was closed behind it."""
-        if self.items and self.items[-1].kind == "reasoning":
-            self.items[-1] = attrs.evolve(self.items[-1], kind="dropped")
-
     def take(self) -> list[Parked]:
         """Hand over everything."""
         items, self.items, self.size = self.items, [], 0

@@ -326,9 +326,7 @@ class Tape:
         self.cut_at = end
 
     def held(self) -> str:
-        """Return everything since the last cut."""
-        if self.lost:
-            return ""
+        """Return everything since the last cut, as far as it was not let go."""
         self._merge()
         return self._parts[0][self._first :]
 

@@ -5,6 +5,9 @@ import pytest
 from tests.core.tooltext.corners import Case, check
 
 CASES: dict[str, Case] = {
+    "fence-closed-with-spaces": ("auto", "```\na\n```  \nb `c`", "```\na\n```  \nb `c`", [], set()),
+    "tag-between-ticks-in-a-list": ("auto", "`` `<think>` `` x", "`` `<think>` `` x", [], set()),
+    "tag-between-lone-ticks": ("auto", "``` ```\n`\n`</think>` a", "``` ```\n`\n`</think>` a", [], set()),
     # Code, spans, quotes.
     "fence-with-a-hinted-call": (
         "hermes",
