@@ -255,6 +255,8 @@ class TestBounds:
         ("data", "detail"),
         [
             (_answer("X: " + "a" * 200), "a head of more than 120 bytes"),
+            (_answer("X: " + "a" * 72, body=b""), "a head of more than 120 bytes"),
+            (_chunked(b"1\r\na\r\n0\r\nT: " + b"x" * 29 + b"\r\n\r\n"), "a trailer of more than 40 bytes"),
             (b"HTTP/1.1 102 Wait\r\n\r\n" * 20, "a head of more than 120 bytes"),
             (_answer("X: " + "a" * 90 + "\nBad"), "a head of more than 120 bytes"),
             (_chunked(b"1;" + b"x" * 60), "a chunk line or trailer of more than 40 bytes"),
