@@ -296,6 +296,9 @@ class TextFilter(Outside):
             return
         size = tape.here - block.start
         if verdict != "done" or (block.tentative and size > self._max_hold):
+            if tape.too_late():  # the scanner went on only because more text came with the same chunk
+                self._release(block, block.start + (self._max_hold if tape.patient else 1))
+                return
             late = size > CONFIRM_WINDOW and (block.tentative or tape.patient)
             self._release(block, tape.here if late else block.start + 1)
             return
@@ -362,8 +365,9 @@ class TextFilter(Outside):
         end = tape.here if cut else tape.cut_at
         raw = "".join(raw for raw, _ in tape.out) + (tape.text(tape.cut_at, end) if cut else "")
         if block.lead:
-            self._parking.add(Parked("reasoning", block.lead))
+            self._parking.add(Parked("dropped" if self._trim == "white" else "reasoning", block.lead))
         self._parking.add(Parked("call", raw, tuple(known), block.chosen[0].name))
+        self._trim = ""
         self._out.append(Remark("parked", raw, known[0][1].name))
         if cut:
             self._remark("incomplete", "", None)

@@ -67,3 +67,20 @@ def test_harmony_starts_in_a_header_when_the_prompt_says_so() -> None:
     assert isinstance(call, ToolCall)
     text_filter = TextFilter(TOOLS, generation_prompt="<|start|>assistant<|channel|>analysis<|message|>")
     assert text_filter.feed("hm") == [Reasoning("hm")]
+
+
+def test_a_parked_call_before_any_reasoning_keeps_what_follows_in_order() -> None:
+    raw = '<tool_call>{"name": "search"}</tool_call> so'
+    for pieces in ([raw], list(raw)):
+        text_filter = TextFilter(TOOLS, starts_in_reasoning=True)
+        out = [found for piece in pieces for found in text_filter.feed(piece)] + text_filter.finish("stop")
+        assert "".join(piece.text for piece in out if isinstance(piece, Reasoning)) == raw
+
+
+@pytest.mark.parametrize("size", [1, 3, 10_000])
+def test_a_block_that_shows_itself_too_late_is_looked_through_again_however_it_was_cut(size: int) -> None:
+    raw = '<tool_call>{"odd": "' + "x" * 520 + '<tool_call>{"name": "search"}</tool_call>'
+    text_filter = TextFilter(TOOLS, starts_in_reasoning=True)
+    out = [found for at in range(0, len(raw), size) for found in text_filter.feed(raw[at : at + size])]
+    out += text_filter.finish("stop")
+    assert sum(isinstance(piece, ToolCall) for piece in out) == 1
