@@ -3,12 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Exported, so that a question may hold quotes.
+export QUESTION
 QUESTION ?= How do I run a function in a new thread and wait until it is done?
 
 .PHONY: demo check lint test cases wheel docs fuzz mutants load bench clean
 
 demo: $(VENV)/.demo
-	@$(BIN)/hostcall demo "$(QUESTION)"
+	@$(BIN)/hostcall demo "$$QUESTION"
 
 check: $(VENV)/.dev lint test cases wheel
 

@@ -134,7 +134,8 @@ def _public(module: ModuleType) -> list[str]:
         for name in dir(module)
         if not name.startswith("_")
         and not inspect.ismodule(getattr(module, name))
-        and (getattr(getattr(module, name), "__module__", None) or module.__name__) in (module.__name__, "builtins")
+        and (getattr(getattr(module, name), "__module__", None) or module.__name__)
+        in (module.__name__, f"_{module.__name__}", "builtins")
     ]
 
 

@@ -22,6 +22,9 @@ _FIRST = 0.4
 """What it is worth to be the first result; the second has half of it."""
 _KNOWN = 0.3
 """What a word of the source's own title is worth in its statements: nearly all of them have it."""
+_KIND = 0.2
+"""What a word counts that says which kind of thing is asked for: documentation seldom calls a function one."""
+_KINDS = frozenset(terms("function method class module exception constant attribute argument parameter name call"))
 _MAX_QUOTE_CHARS = 420
 _MIN_QUOTE_CHARS = 12
 
@@ -96,7 +99,9 @@ class Question:
         holding: Counter[str] = Counter()
         for one in texts:
             holding.update(set(terms(one)))
-        self.weights = {term: math.log(1 + len(texts) / (0.5 + holding[term])) for term in wanted}
+        self.weights = {
+            term: math.log(1 + len(texts) / (0.5 + holding[term])) * (_KIND if term in _KINDS else 1) for term in wanted
+        }
 
     def share(self, text: str, *, known: str = "") -> float:
         """Return how much of the question stands in a text, from 0 to 1; words of what is `known` count for little."""
