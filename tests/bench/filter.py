@@ -8,6 +8,7 @@ much at 1 MB as at 10 kB.
 
 import gc
 import importlib
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -36,8 +37,15 @@ def _repeat(text: str, size: int) -> str:
     return (text * (size // len(text) + 1))[:size]
 
 
+def _varied(size: int) -> str:
+    """Prose whose chunks seldom repeat."""
+    dice = random.Random(1)
+    return " ".join("".join(dice.choices("etaoinshrdlucmfw", k=dice.randint(2, 9))) for _ in range(size // 6))[:size]
+
+
 SUBJECTS: dict[str, Callable[[int], str]] = {
     "prose": lambda size: _repeat(WORDS, size),
+    "prose that never repeats": _varied,
     "argument, Qwen XML": lambda size: (
         "<tool_call>\n<function=write_file>\n<parameter=content>\n" + _repeat(WORDS, size)
     ),
@@ -128,16 +136,23 @@ def main() -> int:
     print(f"{'floor: find and append':28}{base:8.0f} ns a chunk")
     print(f"{'':28}" + "".join(f"{size // 1000:>7} kB" for size in SIZES) + "   growth  floors")
     for name, make in SUBJECTS.items():
-        costs = [nanoseconds(filter_all, chunked(make(size))) for size in SIZES]
-        growth, floors = costs[-1] / costs[0], costs[-1] / base
+        costs = [float("inf")] * len(SIZES)
+        for _ in range(3):  # a busy machine makes a figure worse, never better
+            costs = [
+                min(cost, nanoseconds(filter_all, chunked(make(size)))) for cost, size in zip(costs, SIZES, strict=True)
+            ]
+            if costs[-1] <= MOST_GROWTH * costs[0]:
+                break
+        growth = costs[-1] / costs[0]
+        floors = costs[-1] / nanoseconds(floor, chunked(make(SIZES[-1])))
         bad = growth > MOST_GROWTH
-        if name in ("prose", "argument, Qwen XML", "argument, Hermes"):
+        if name in ("prose", "prose that never repeats", "argument, Qwen XML", "argument, Hermes"):
             bad = bad or (costs[-1] > MOST_NANOSECONDS and floors > MOST_FLOORS)
         good = good and not bad
         row = "".join(f"{cost:>10.0f}" for cost in costs)
         print(f"{name:28}{row}{growth:>9.2f}{floors:>8.1f}{'  too slow' if bad else ''}", flush=True)
     for name, run in peers().items():
-        for subject in ("prose", "argument, Hermes"):
+        for subject in ("prose", "prose that never repeats", "argument, Hermes"):
             costs = [nanoseconds(run, chunked(SUBJECTS[subject](size)), seconds=0.1) for size in (2_000, 10_000)]
             row = "".join(f"{cost:>10.0f}" for cost in costs)
             print(f"{name + ', ' + subject:44}{row} ns at 2 and 10 kB, growth {costs[1] / costs[0]:.2f}")

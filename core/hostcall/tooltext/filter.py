@@ -23,14 +23,9 @@ from hostcall.tooltext.lexicon import Search
 from hostcall.tooltext.offer import offer_of
 from hostcall.tooltext.outside import Decision, Outside
 from hostcall.tooltext.parking import Parked
-from hostcall.tooltext.pieces import Piece, Reasoning, Remark, RemarkKind, Text, ToolCall
+from hostcall.tooltext.pieces import SET_REASONING, SET_TEXT, Piece, Reasoning, Remark, RemarkKind, Text, ToolCall
 from hostcall.tooltext.starting import starting_point
 from hostcall.tooltext.tape import CONFIRM_WINDOW, WHITE, Fault, Found, Scan, Tape
-
-MADE_KEPT = 1_024
-MADE_CHARS = 16
-"""Short pieces that were made before are used again: a model writes the same few tokens all the time, they never
-change, and to make one is half of what a quiet chunk costs."""
 
 LEAST_HOLD = 65_536
 """The least that `max_hold` may be: shorter blocks are ordinary calls."""
@@ -39,6 +34,9 @@ MAX_CALLS = 256
 """Calls of one answer; the rest is hidden and remarked upon."""
 
 FinishReason: TypeAlias = Literal["stop", "length"] | None
+
+_NEW = object.__new__
+"""Makes a piece without its `__init__`, whose call alone would be half of what a quiet chunk costs."""
 
 _ANY: Search = re.compile("", re.DOTALL).search
 
@@ -84,10 +82,10 @@ class TextFilter(Outside):
         "_ids",
         "_kind",
         "_loud",
-        "_made",
         "_max_hold",
         "_offer",
         "_reason",
+        "_set",
         "_white",
     )
 
@@ -116,7 +114,7 @@ class TextFilter(Outside):
         # The fast path.
         self._loud: Search = _ANY
         self._kind: type[Text] | type[Reasoning] | None = Text
-        self._made: dict[str, Text | Reasoning] = {}
+        self._set: Callable[[Any, str], None] = SET_TEXT
         self._white = ""
         start = starting_point(generation_prompt, self._modes, starts_in_reasoning, self._choice)
         if start.thinking is not None or start.in_reasoning:
@@ -139,12 +137,13 @@ class TextFilter(Outside):
             if chunk[-1] != " ":
                 if self._white:
                     chunk, self._white = self._white + chunk, ""
-                return [self._made.get(chunk) or self._make(chunk, kind)]
+                piece = _NEW(kind)
+                self._set(piece, chunk)
+                return [piece]
             solid = chunk.rstrip(" ")
             if solid:
                 white, self._white = self._white, chunk[len(solid) :]
-                chunk = white + solid
-                return [self._made.get(chunk) or self._make(chunk, kind)]
+                return [kind(white + solid)]
         if not chunk or self._ended:
             return []
         return self._take(chunk)
@@ -176,13 +175,6 @@ class TextFilter(Outside):
         return out
 
     # Reading.
-
-    def _make(self, text: str, kind: type[Text] | type[Reasoning]) -> Text | Reasoning:
-        """Make a piece, and keep it when it may be wanted again."""
-        piece = kind(text)
-        if len(text) <= MADE_CHARS and len(self._made) < MADE_KEPT:
-            self._made[text] = piece
-        return piece
 
     def _keep(self, chunk: str) -> list[Piece]:
         """Put away a chunk of a block in which nothing matters to the scanner."""
@@ -221,9 +213,7 @@ class TextFilter(Outside):
         carry = self._buffer[self._pos :]
         self._buffer, self._base, self._pos = carry, self._base + self._pos, 0
         kind = Reasoning if self._place == "reasoning" else Text
-        if self._kind is not kind:
-            self._made = {}
-        self._loud, self._kind = _ANY, kind
+        self._loud, self._kind, self._set = _ANY, kind, SET_REASONING if kind is Reasoning else SET_TEXT
         if (
             self._ended
             or self._trace is not None
@@ -280,7 +270,7 @@ class TextFilter(Outside):
             self._collect(block)
         self._loud = want if want is not None and self._trace is None else _ANY
         self._kind = {"text": Text, "reasoning": Reasoning, None: None}[tape.streaming]
-        self._made = {}
+        self._set = SET_REASONING if tape.streaming == "reasoning" else SET_TEXT
         if self._kind is not None and self._loud is _ANY:
             self._kind = None
         return False
