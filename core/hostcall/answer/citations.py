@@ -17,8 +17,8 @@ MOST_QUOTES = 50
 QUOTE_MOST_CHARS = 2_000
 """A quotation ends within this many characters and within its paragraph, or it is none."""
 
-# [3], [3, 5], [3][5]; not [text](…) and not an array of code: digits and separators only.
-_CITED = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20})\]")
+# [3], [3, 5], [3][5]; not [text](…) and not a list of code: digits and separators only.
+_CITED = re.compile(r"(\w?)\[(\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20})\]")
 _PAIRS = {'"': '"', "“": "”", "„": "“”", "«": "»", "‹": "›", "「": "」", "『": "』"}
 _FOLD = str.maketrans(
     {**dict.fromkeys("‘’‚‛′", "'"), **dict.fromkeys("“”„‟″«»", '"'), **dict.fromkeys("‐‑‒–—―−", "-"), "\u00a0": " "}
@@ -26,9 +26,17 @@ _FOLD = str.maketrans(
 
 
 def find_citations(text: str, sources: Sequence[Source]) -> tuple[Citation, ...]:
-    """Return each ``[n]`` of a text once, in the order of first use, with what is known of it."""
+    """Return each ``[n]`` of a text once, in the order of first use, with what is known of it.
+
+    One that touches a word counts only for a source that there is: ``degrees[1]`` cites, ``heap[0]`` is code.
+    """
     grades = {source.number: source.grade for source in sources}
-    numbers = [int(part) for match in _CITED.finditer(text) for part in re.split(r"[,;]", match.group(1))]
+    numbers = [
+        number
+        for touched, inside in _CITED.findall(text)
+        for number in map(int, re.split(r"[,;]", inside))
+        if not touched or number in grades
+    ]
     return tuple(Citation(number=number, grade=grades.get(number, "unknown")) for number in dict.fromkeys(numbers))
 
 

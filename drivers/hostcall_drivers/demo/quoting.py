@@ -33,6 +33,7 @@ _ADDRESS = re.compile(r"https://\S+\Z")
 _ADDRESSES = re.compile(r"https?://\S+")
 _NO_PROSE = re.compile(r"://|={5}|-{5}")  # a bare address, or a table drawn with lines
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"“*`(])")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MARKS = re.compile(r"(?:#{1,6} |[-*] |[0-9]{1,3}\. |> |: )+")
 
 
@@ -95,13 +96,19 @@ class Question:
     """What is asked, and how much each of its words counts against the texts at hand."""
 
     def __init__(self, text: str, texts: Sequence[str]) -> None:
-        wanted = dict.fromkeys(terms(" ".join(key_words(_ADDRESSES.sub(" ", text), least=1))))
+        plain = _ADDRESSES.sub(" ", text)
+        self.names = frozenset(_NAME.findall(plain))
+        wanted = dict.fromkeys(terms(" ".join(key_words(plain, least=1))))
         holding: Counter[str] = Counter()
         for one in texts:
             holding.update(set(terms(one)))
         self.weights = {
             term: math.log(1 + len(texts) / (0.5 + holding[term])) * (_KIND if term in _KINDS else 1) for term in wanted
         }
+
+    def names_it(self, title: str) -> bool:
+        """Return whether a title is a dotted name that stands in the question, whole or by its last part."""
+        return "." in title and (title in self.names or title.rpartition(".")[2] in self.names)
 
     def share(self, text: str, *, known: str = "") -> float:
         """Return how much of the question stands in a text, from 0 to 1; words of what is `known` count for little."""
@@ -123,29 +130,32 @@ def best_passage(question: Question, sources: Sequence[Passage]) -> Passage | No
 
 
 def answers(question: Question, source: Passage) -> bool:
-    """Return whether a source holds enough of the question's words to be quoted for it."""
-    return question.share(f"{source.title}\n{source.text}") >= _LEAST_SHARE
+    """Return whether a source is named in the question, or holds enough of its words to be quoted for it."""
+    return question.names_it(source.title) or question.share(f"{source.title}\n{source.text}") >= _LEAST_SHARE
 
 
 def quotes(question: Question, sources: Sequence[Passage]) -> list[Quote]:
     """Return what to quote: the statements that share most with the question, in the order in which they stand.
 
     The first statement of a source that is named in the question counts as an answer too: documentation says what a
-    thing is before it says anything else.
+    thing is before it says anything else. So does the statement behind the signature of a method that is asked for.
     """
     scored: list[tuple[float, int, Quote]] = []
     for source in sources:
         if not answers(question, source):
             continue
-        named = question.share(source.title)
+        named = 1.0 if question.names_it(source.title) else question.share(source.title)
         first = True
+        signature = 0.0
         for quote in statements(source):
             score = question.share(quote.text, known=source.title)
             if quote.code:
                 score = 0.7 * score if len(quote.text) <= _MAX_QUOTE_CHARS else 0.0
+                signature = score if "\n" not in quote.text else 0.0
             else:
-                score += (0.8 if first else 0.3) * named
+                score += (0.8 if first else 0.3) * named + signature
                 first = False
+                signature = 0.0
             scored.append((score, len(scored), quote))
     ranked = sorted(scored, key=lambda entry: (-entry[0], entry[1]))[:MAX_QUOTES]
     if not ranked or not ranked[0][0]:

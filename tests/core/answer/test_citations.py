@@ -18,6 +18,8 @@ SOURCES = (
         ("It is so [2], and so [1]. Again [2].", [(2, "snippet"), (1, "read")]),
         ("Both [1, 2] and [1;9].", [(1, "read"), (2, "snippet"), (9, "unknown")]),
         ("[0] and [12345] and [a]", [(0, "unknown")]),
+        ("It boils at 94 degrees[1], says heap[0].", [(1, "read")]),
+        ("Both[2][1].", [(2, "snippet"), (1, "read")]),
         ("none", []),
     ],
 )

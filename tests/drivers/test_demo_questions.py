@@ -1,0 +1,17 @@
+"""The demo answers questions that nobody tuned it for: facts, citations, and the honest no."""
+
+import trio
+
+from tests.bench import answers
+
+
+def test_most_questions_are_answered_with_the_fact_and_a_right_citation() -> None:
+    """Its engine quotes and does not think, so not all: `python -m tests.bench.answers` names those it misses."""
+    questions = answers.read(answers.QUESTIONS)
+    assert len({question["module"] for question in questions if question["fact"]}) == 30
+    judged = trio.run(answers.ask, questions)
+    assert sum(not judged[question["id"]][1] for question in questions if question["fact"]) >= 24
+    assert judged["none"][1] == ""
+    for result, _ in judged.values():
+        assert result.why_stopped == "answered"
+        assert all(citation.grade == "read" for citation in result.citations)
