@@ -12,6 +12,5 @@ def test_most_questions_are_answered_with_the_fact_and_a_right_citation() -> Non
     judged = trio.run(answers.ask, questions)
     assert sum(not judged[question["id"]][1] for question in questions if question["fact"]) >= 24
     assert judged["none"][1] == ""
-    for result, _ in judged.values():
-        assert result.why_stopped == "answered"
-        assert all(citation.grade == "read" for citation in result.citations)
+    assert {result.why_stopped for result, _ in judged.values()} == {"answered"}
+    assert not any(citation.grade == "unknown" for result, _ in judged.values() for citation in result.citations)
