@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 export QUESTION
 QUESTION ?= How do I run a function in a new thread and wait until it is done?
 
-.PHONY: demo check lint test cases wheel docs fuzz mutants load bench clean
+.PHONY: demo check lint test cases wheel fuzz mutants bench clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/hostcall demo "$$QUESTION"
@@ -41,7 +41,16 @@ wheel: $(VENV)/.dev
 # What is longer than a check.
 FUZZ_RUNS ?= 200000
 fuzz: $(VENV)/.fuzz
-	for target in fuzz/fuzz_*.py; do $(BIN)/python $$target -runs=$(FUZZ_RUNS) -max_len=4096 fuzz/corpus/$$(basename $$target .py | cut -d_ -f2-) || exit 1; done
+	for target in fuzz/fuzz_*.py; do \
+		name=$$(basename $$target .py); \
+		$(BIN)/python -m fuzz.$$name -runs=$(FUZZ_RUNS) -max_len=4096 fuzz/corpus/$${name#fuzz_} || exit 1; \
+	done
+
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tests.bench.mutants $(NAMES)
+
+bench: $(VENV)/.dev
+	for name in imports stream filter page guard answers; do $(BIN)/python -m tests.bench.$$name || exit 1; done
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

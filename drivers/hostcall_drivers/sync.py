@@ -378,6 +378,8 @@ class Run:
             try:
                 value = handler(dict(request.arguments))
                 if inspect.isawaitable(value):
+                    if inspect.iscoroutine(value):
+                        value.close()
                     raise TypeError(f"the handler of {request.name!r} is async; SyncDriver needs a plain function")
                 results.put(ToolFinished(request.id, *tool_content(value)))
             except Exception as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on

@@ -400,7 +400,10 @@ class Run:
             if inspect.iscoroutinefunction(handler):
                 value = await handler(dict(request.arguments))
             else:
-                value = await trio.to_thread.run_sync(handler, dict(request.arguments), abandon_on_cancel=True)
+                # In a tuple: trio takes a coroutine that comes out of a thread for a mistake.
+                (value,) = await trio.to_thread.run_sync(
+                    lambda: (handler(dict(request.arguments)),), abandon_on_cancel=True
+                )
                 if inspect.isawaitable(value):
                     value = await value
         except Exception as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
