@@ -64,9 +64,7 @@ async def _ask(driver: TrioDriver, service: Service, name: str, target: str) -> 
     body = b""
     try:
         with trio.fail_after(SECONDS):
-            async with driver.pool.stream(
-                request.method, service.url(request), headers=service.headers(request)
-            ) as response:
+            async with driver.sent(service, request) as response:
                 async for data in response.aiter_stream():
                     body += data
                     if len(body) > 1_000_000:

@@ -59,7 +59,7 @@ from hostcall_drivers.common import (
 )
 from hostcall_drivers.journal import Journal
 from hostcall_drivers.services import Service, failure_of, read_headers
-from hostcall_drivers.trio_network import TrioNetwork, TrioStream
+from hostcall_drivers.trio_network import Body, TrioNetwork, TrioStream, before_reading
 from hostcall_drivers.wire import Exchange
 
 Resolver: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
@@ -159,13 +159,27 @@ class TrioDriver:
     @contextlib.asynccontextmanager
     async def exchange(self, request: HttpRequest) -> AsyncIterator[httpcore.Response]:
         """Send one request to the engine as it is, for a host that passes requests through."""
-        async with self.pool.stream(
-            request.method,
-            self.engine.url(request),
-            headers=self.engine.headers(request),
-            content=request.body or None,
-        ) as response:
+        async with self.sent(self.engine, request) as response:
             yield response
+
+    @contextlib.asynccontextmanager
+    async def sent(
+        self, service: Service, request: HttpRequest, idle: float | None = None
+    ) -> AsyncIterator[httpcore.Response]:
+        """Send a request to a service, and give its response until the block is left."""
+        response = await self.pool.handle_async_request(
+            httpcore.Request(
+                request.method,
+                service.url(request),
+                headers=service.headers(request),
+                content=Body(request.body),
+                extensions={"timeout": {"read": idle}},
+            )
+        )
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
     async def aclose(self) -> None:
         """Close the connections that are kept to the services."""
@@ -318,19 +332,13 @@ class Run:
 
     async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> None:
         """Exchange one request with a service of the operator's."""
+        before_reading.set(self._drained)
         try:
-            async with self._driver.pool.stream(
-                request.method,
-                service.url(request),
-                headers=service.headers(request),
-                content=request.body or None,
-                extensions={"timeout": {"read": idle}},
-            ) as response:
+            async with self._driver.sent(service, request, idle) as response:
                 peer = response.extensions["network_stream"].get_extra_info("server_addr")
                 self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer[0]))
                 async for data in response.aiter_stream():
                     self._tell(BodyReceived(id_, data))
-                    await self._drained()
             self._tell(ResponseEnded(id_))
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
             self._tell(Failed(id_, *failure_of(error)))
@@ -339,19 +347,17 @@ class Run:
         """Fetch from a stranger: a connection of its own to a checked address, bounded and never reused."""
         stream: TrioStream | None = None
         try:
-            plain, address = await self._connect(command)
-            stream = plain
+            stream = plain = await self._connect(command)
             stream = await plain.start_tls(self._driver.tls_for_pages, command.server_name)
             peer = stream.get_extra_info("server_addr")[0]
             version = stream.get_extra_info("tls_version")
             exchange = Exchange(command.request, command.bounds, command.id, peer=peer, tls_version=version)
+            before_reading.set(self._drained)
             await stream.write(exchange.to_send)
             while not exchange.done:
                 data = await stream.read(READ_BYTES)
                 for event in exchange.receive(data) if data else exchange.receive_eof():
                     self._tell(event)
-                await self._drained()
-            del address
         except (httpcore.NetworkError, httpcore.TimeoutException) as error:
             self._tell(Failed(command.id, *failure_of(error)))
         finally:
@@ -359,9 +365,9 @@ class Run:
                 with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
                     await stream.aclose()
 
-    async def _connect(self, command: Connect) -> tuple[TrioStream, str]:
+    async def _connect(self, command: Connect) -> TrioStream:
         """Return the first connection to stand, with a new attempt each `stagger` seconds (RFC 8305 §5)."""
-        connected: list[tuple[TrioStream, str]] = []
+        connected: list[TrioStream] = []
         errors: list[Exception] = []
         bounds = command.bounds
 
@@ -375,7 +381,7 @@ class Run:
             if connected:
                 await stream.aclose()
                 return
-            connected.append((stream, ip))
+            connected.append(stream)
             scope.cancel()
 
         try:
@@ -386,7 +392,7 @@ class Run:
                     with trio.move_on_after(bounds.stagger):
                         await failed.wait()
         except BaseException:
-            for stream, _ in connected:
+            for stream in connected:
                 with trio.CancelScope(shield=True):
                     await stream.aclose()
             raise

@@ -4,14 +4,39 @@ httpcore's own trio stream leaves its socket open when a handshake is cancelled 
 these do not. A test or a demo puts another network in its place, which maps addresses to the loopback.
 """
 
+import contextvars
 import ssl
 import typing
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import httpcore
 import trio
 
 ExtraInfo: typing.TypeAlias = typing.Any
+
+before_reading: contextvars.ContextVar[Callable[[], Awaitable[None]] | None] = contextvars.ContextVar(
+    "before_reading", default=None
+)
+"""What a task waits for before it reads on: its slow reader.
+
+It waits here, inside the read, and not between two pieces of a body. A cancel that came there would leave httpcore's
+generators half-way through, to be found by the garbage collector.
+"""
+
+
+class Body:
+    """A request's body, as an iterator that is no generator: one that is left half-way needs no closing."""
+
+    def __init__(self, data: bytes) -> None:
+        self._pieces = [data] if data else []
+
+    def __aiter__(self) -> "Body":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._pieces:
+            raise StopAsyncIteration
+        return self._pieces.pop()
 
 
 class TrioStream(httpcore.AsyncNetworkStream):
@@ -22,6 +47,9 @@ class TrioStream(httpcore.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return up to `max_bytes`, empty at the end."""
+        wait = before_reading.get()
+        if wait is not None:
+            await wait()
         with _mapped(httpcore.ReadTimeout, httpcore.ReadError), trio.fail_after(_bound(timeout)):
             return bytes(await self.inner.receive_some(max_bytes))
 
