@@ -1,6 +1,7 @@
 """One way to carry an answer out on either driver, so that one set of cases serves both."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -139,9 +140,30 @@ def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
+def settled_descriptors(most: int, seconds: float = 8.0) -> int:
+    """Return how many descriptors are open once there are no more than `most`, or when the time is over.
+
+    The servers of the tests close their ends in threads of their own, and a loaded machine takes its time.
+    """
+    end = time.monotonic() + seconds
+    while (count := open_descriptors()) > most and time.monotonic() < end:
+        time.sleep(0.02)
+    return count
+
+
 def threads() -> list[str]:
     """Return the names of this process's threads."""
     return sorted(thread.name for thread in threading.enumerate())
 
 
-__all__ = ["KINDS", "QUICK", "AddressMap", "Carried", "Kind", "carry_out", "open_descriptors", "threads"]
+__all__ = [
+    "KINDS",
+    "QUICK",
+    "AddressMap",
+    "Carried",
+    "Kind",
+    "carry_out",
+    "open_descriptors",
+    "settled_descriptors",
+    "threads",
+]

@@ -23,7 +23,7 @@ from hostcall.record import recording
 from hostcall.record.replay import difference, replay
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.recorder import FileRecorder
-from tests.drivers.driving import KINDS, QUICK, Kind, carry_out, open_descriptors
+from tests.drivers.driving import KINDS, QUICK, Kind, carry_out, open_descriptors, settled_descriptors
 from tests.drivers.servers import (
     PUBLIC_V4,
     PUBLIC_V6,
@@ -59,11 +59,7 @@ def nothing_left_open() -> Iterator[None]:
     """No descriptor outlives a case, whatever happened in it."""
     before = open_descriptors()
     yield
-    for _ in range(100):
-        if open_descriptors() <= before:
-            return
-        time.sleep(0.02)
-    assert open_descriptors() <= before
+    assert settled_descriptors(before) <= before
 
 
 def ports(server: Server, ip: str = PUBLIC_V4) -> dict[tuple[str, int], tuple[str, int]]:

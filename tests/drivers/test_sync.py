@@ -14,7 +14,7 @@ from hostcall.limits import Limits
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.demo.mapped import MappedSyncNetwork
 from hostcall_drivers.sync import Run, SyncDriver
-from tests.drivers.driving import open_descriptors
+from tests.drivers.driving import open_descriptors, settled_descriptors
 from tests.drivers.servers import PUBLIC_V4, Authority, Connection, ScriptedEngine, Server, never, page, searxng, site
 
 QUESTION = [{"role": "user", "content": "At what temperature does the kettle boil?"}]
@@ -76,11 +76,7 @@ def test_a_cancel_from_another_thread_wakes_whatever_blocks(stall: str) -> None:
     release.set()
     assert result.why_stopped == "cancelled"
     assert took < 2.0
-    for _ in range(100):
-        if open_descriptors() <= before:
-            break
-        time.sleep(0.02)
-    assert open_descriptors() <= before
+    assert settled_descriptors(before) <= before
 
 
 def test_answers_take_turns_in_one_thread() -> None:

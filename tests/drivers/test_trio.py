@@ -17,7 +17,7 @@ from hostcall.limits import Limits
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.demo.mapped import MappedTrioNetwork, led
 from hostcall_drivers.trio import TrioDriver
-from tests.drivers.driving import open_descriptors, threads
+from tests.drivers.driving import open_descriptors, settled_descriptors, threads
 from tests.drivers.servers import PUBLIC_V4, Authority, Connection, ScriptedEngine, Server, never, page, searxng, site
 
 QUESTION = [{"role": "user", "content": "At what temperature does the kettle boil?"}]
@@ -107,12 +107,7 @@ async def test_a_cancelled_scope_leaves_nothing_behind(moment: float, stall: str
             with trio.move_on_after(moment):
                 await text_of(driver, Answer(QUESTION))
         release.set()
-        for _ in range(100):
-            # The servers close their ends in threads of their own.
-            if open_descriptors() <= before:
-                break
-            await trio.sleep(0.02)
-        assert open_descriptors() <= before
+        assert await trio.to_thread.run_sync(settled_descriptors, before) <= before
 
 
 async def test_what_the_readers_own_block_raises_is_not_wrapped() -> None:
