@@ -114,6 +114,25 @@ def test_a_recording_of_other_requests_does_not_fit(
     assert "does not fit this version" in one_line(capsys)
 
 
+def test_the_demo_does_the_main_job_without_a_network(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "demo.jsonl"
+    assert main(["demo", "What does heapq.heappop do?", "--record", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "searched: " in out
+    assert "read: heapq.heappop https://docs.example.org/heapq/heappop" in out
+    assert "smallest item" in out
+    assert "[1] heapq.heappop https://docs.example.org/heapq/heappop (read)" in out
+    assert "not a language model" in out
+    assert main(["replay", str(path)]) == 0
+
+
+def test_a_model_that_cannot_be_served_says_so(tmp_path: Path, capsys: Capture) -> None:
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"no model")
+    assert main(["demo", "x", "--gguf", str(model)]) == 2
+    assert "cannot be served" in one_line(capsys)
+
+
 def test_dead_servers_say_what_to_do(search: Server, capsys: Capture) -> None:
     port = closed_port()
     assert main(["ask", "x", "--engine", f"http://127.0.0.1:{port}"]) == 2
