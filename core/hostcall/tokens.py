@@ -66,6 +66,18 @@ MARKERS: tuple[str, ...] = (
 )  # fmt: skip
 """Literal markers, as written by a model. Words that are markers only by their place (`functools[`) are not here."""
 
+TURN_MARKERS: tuple[str, ...] = (
+    "<bos>",
+    "<eos>",
+    "<pad>",
+    "<<SYS>>",
+    "<</SYS>>",
+    "[SYSTEM DIRECTIVE]",
+    "[/SYSTEM DIRECTIVE]",
+)
+"""Markers that part one speaker's turn from the next and that no dialect of calls needs: a text that holds one can
+pretend to be the user, or the system."""
+
 
 def marker(text: str) -> str:
     """Return a marker as it is, after making sure that it stands in `MARKERS`.

@@ -12,11 +12,7 @@ spell ASCII), and they part a marker so that a filter does not see it.
 
 import re
 
-from hostcall.tokens import MARKERS
-
-_TURN_MARKERS = ("<bos>", "<eos>", "<pad>", "<<SYS>>", "<</SYS>>", "[SYSTEM DIRECTIVE]", "[/SYSTEM DIRECTIVE]")
-"""Markers that part one speaker's turn from the next and that no dialect of calls needs: a text that holds one can
-pretend to be the user, or the system."""
+from hostcall.tokens import MARKERS, TURN_MARKERS
 
 _REAL = "<>|[]"
 _LOOK_ALIKE = "‹›¦⟦⟧"
@@ -82,7 +78,7 @@ def _bracketed_name(found: re.Match[str]) -> str:
     return " ".join(found["name"].replace("/", " ").split()).lower()
 
 
-_TAGS, _BRACKETED, _OTHERS = _listed((*MARKERS, *_TURN_MARKERS))
+_TAGS, _BRACKETED, _OTHERS = _listed((*MARKERS, *TURN_MARKERS))
 
 
 class _Translation:
