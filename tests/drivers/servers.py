@@ -131,7 +131,10 @@ def read_request(sock: socket.socket) -> tuple[bytes, bytes] | None:
     head, _, body = data.partition(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
     while len(body) < length:
-        body += sock.recv(65_536)
+        piece = sock.recv(65_536)
+        if not piece:
+            return None
+        body += piece
     return head, body
 
 
