@@ -4,13 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Exported, so that a question may hold quotes.
-export QUESTION
 QUESTION ?= How do I run a function in a new thread and wait until it is done?
+export QUESTION
 
 .PHONY: demo check lint test cases wheel fuzz mutants bench clean
 
 demo: $(VENV)/.demo
-	@$(BIN)/hostcall demo "$$QUESTION"
+	@$(BIN)/hostcall demo -- "$$QUESTION"
 
 check: $(VENV)/.dev lint test cases wheel
 
