@@ -141,6 +141,9 @@ class ScriptedDriver:
 
     def _schedule(self, request: Request) -> None:
         at = self.now
+        if isinstance(request, Wait):
+            self._push(max(request.until, at), Woken(request.id))
+            return
         idle = request.idle if isinstance(request, CallEngine) else float("inf")
         for delay, event in self.world(request):
             late = at + min(delay, idle)
@@ -197,8 +200,6 @@ class World:
             case AskApproval():
                 if self.approve is not None:
                     yield 0.0, ApprovalGiven(request.id, self.approve)
-            case Wait():
-                yield max(request.until, 0.0), Woken(request.id)
 
     def _engine(self, request: CallEngine) -> Iterator[Timed]:
         body = self.engine[min(len(self.asked), len(self.engine) - 1)]

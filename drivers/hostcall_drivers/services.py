@@ -49,8 +49,9 @@ class Service:
             raise wrong from error
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
             raise wrong
-        if key is not None and not (key.isascii() and key.isprintable()):
-            raise SettingsError(f"the {name} key holds characters that cannot be sent")
+        key = key.strip() if key is not None else None
+        if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+            raise SettingsError(f"the {name} key is empty or holds characters that cannot be sent")
         # Engines are given with and without the version in their path; the core's own path begins with it.
         prefix = parts.path.rstrip("/").removesuffix("/v1")
         return cls(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), prefix, key)
@@ -90,6 +91,9 @@ def read_headers(headers: RawHeaders) -> Headers:
 
 def failure_of(error: BaseException) -> tuple[FailureKind, str]:
     """Return how a failed exchange with a service is told to the core: its kind, and a line for the operator."""
+    if isinstance(error, httpcore.LocalProtocolError):
+        # Its text quotes what could not be sent, which may be the key.
+        return "protocol", "the request could not be sent as it is"
     text = _why(error)
     match error:
         case httpcore.ConnectTimeout():

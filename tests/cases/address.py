@@ -92,6 +92,7 @@ class World:
             networks=Networks.of(web),
             slots=Slots(1),
             take_page=lambda: True,
+            pages_left=lambda: 1,
         )
         self._take(self.crawl.start(self.now))
         self._take(self.crawl.advance(self.now))

@@ -29,7 +29,6 @@ from hostcall.commands import (
     ShowRefusal,
     ShowSearch,
     ShowText,
-    Wait,
 )
 from hostcall.data import Capabilities, Result, Source
 from hostcall.engine.settings import Engine
@@ -41,7 +40,6 @@ from hostcall.events import (
     ResponseEnded,
     ResponseStarted,
     ToolFinished,
-    Woken,
 )
 from hostcall.limits import Limits
 from hostcall.testing import ScriptedDriver, Timed
@@ -84,8 +82,6 @@ class CaseWorld:
                 yield from self._tool(request)
             case AskApproval():
                 yield from self._approve(request)
-            case Wait():
-                yield max(request.until, 0.0), Woken(request.id)
 
     # The engine.
 

@@ -91,6 +91,8 @@ class Answer:
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) != len(tools):
             raise SettingsError("two tools have the same name")
+        if limits.parallel < 1:
+            raise SettingsError(f"limits.parallel is at least 1, not {limits.parallel}")
         self._limits = limits
         self._earlier = tuple(seen or ())
         self._chain = Chain(receipt_key)
@@ -157,6 +159,7 @@ class Answer:
         """
         if self._phase is not Phase.IDLE:
             raise LocalProtocolError("the answer was started before")
+        now = float(now)
         if capacity < 1:
             raise SettingsError(f"a driver's capacity is at least 1, not {capacity}")
         web = self._web or Web()
@@ -175,7 +178,7 @@ class Answer:
             slots=Slots(min(self._limits.parallel, capacity)),
             today=today,
             chain=self._chain,
-            deadline=lambda: self._deadline,
+            deadline=self._end,
         )
         system = prompts.system_line(today, research=self._research) if self._web is not None else None
         self._transcript = Transcript.begin(self._conversation, system)
@@ -185,7 +188,7 @@ class Answer:
             offered=offered_tools(self._tools.values(), web=self.web_on, research=self._research, limits=self._limits),
             limits=self._limits,
             transcript=self._transcript,
-            deadline=lambda: self._deadline,
+            deadline=self._end,
         )
         self._phase = Phase.TOOLS
         probe = self._asker.wire.probe() if self._asker.offered else None
@@ -221,15 +224,16 @@ class Answer:
                 commands += self._replied(owner, owner.result, now)
             return commands
         if isinstance(owner, Probe):
-            commands = owner.receive(event, now)
+            commands = self._live.track(owner.receive(event, now), owner)
             if owner.result is None:
                 return commands
             self._asker.probed(*owner.result)
-            return commands + self._first(now)
+            return [*commands, *self._live.cancel(owner), *self._first(now)]
         calls = self._calls
         if calls is None:
             raise AssertionError("a call is live only while its round's calls are")
         commands = self._live.track(calls.receive(owner, event, now), owner)
+        self._keep_clock(calls, now)
         return commands + self._advance(calls, calls.advance(now), now)
 
     # Steps.
@@ -266,7 +270,9 @@ class Answer:
 
     def _start(self, round_: Round, now: float) -> list[Command]:
         if self._transcript.size > self._limits.history_chars:
-            if not self._asker.shorten("the conversation is too long"):
+            keep = 0.9 * self._limits.history_chars / self._transcript.size
+            shortened = self._asker.shorten("the conversation is too long", keep)
+            if not shortened or self._transcript.size > self._limits.history_chars:
                 return self._finish("overflow", f"the conversation is over {self._limits.history_chars} characters")
             round_ = self._asker.again(round_)
         self._round = round_
@@ -314,9 +320,9 @@ class Answer:
             self._thought = reply.thought
         if reply.fault is not None:
             return self._faulted(round_, reply, reply.fault, now)
-        if reply.text.strip() and (self._phase is Phase.ANSWER or (self._phase is Phase.TOOLS and not reply.calls)):
-            self._text = reply.text
         asked = self._counting(reply)
+        if reply.text.strip() and (self._phase is Phase.ANSWER or (self._phase is Phase.TOOLS and not asked)):
+            self._text = reply.text
         if asked:
             last = self._phase is Phase.ANSWER and self._answer_rounds >= self._limits.answer_rounds
             calls = make_calls(asked, number=round_.number, taken=self._transcript.ids)
@@ -369,7 +375,7 @@ class Answer:
         return self._begin(plan.after_answer(self._standing(), kind), now)
 
     def _faulted(self, round_: Round, reply: Reply, fault: EngineFault, now: float) -> list[Command]:
-        if self._asker.repair(fault):
+        if not reply.text.strip() and not reply.calls and self._asker.repair(fault):
             return self._start(self._asker.again(round_), now)
         if fault.kind == "rejected" and self._phase is Phase.FORCED:
             self._asker.refused_rung(self._rungs[0])
@@ -453,6 +459,10 @@ class Answer:
         for source in self._earlier:
             seen.add_result(source.address)
         return seen
+
+    def _end(self) -> float:
+        """Return when the answer ends: never, while its clock stands still."""
+        return self._deadline if self._asking_since is None else float("inf")
 
     def _keep_clock(self, calls: Calls, now: float) -> None:
         """Let the answer's clock stand still while an approval is awaited."""

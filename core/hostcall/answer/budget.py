@@ -77,6 +77,10 @@ class PageShare:
     size: int
     used: int = 0
 
+    def left(self) -> int:
+        """Return how many pages may still be taken."""
+        return self.size - self.used
+
     def take(self) -> bool:
         """Take one page if the share has one."""
         if self.used >= self.size:

@@ -83,6 +83,11 @@ class Calls:
             if call.work is not None:
                 if not call.work.done:
                     commands += call.work.cancel(now)
+                if isinstance(call.work, SearchWork):
+                    call.searches = call.work.started
+                    self.world.budget.searches -= len(call.work.queries) - call.work.started
+                elif isinstance(call.work, FetchWork):
+                    call.pages = call.work.share.used
                 call.work = None
             if not call.outcome:
                 call.outcome, call.text = "cancelled", reason
@@ -182,6 +187,7 @@ class Calls:
             networks=world.networks,
             slots=world.slots,
             take_page=share.take,
+            pages_left=share.left,
         )
         call.work = FetchWork(id=call.key, number=self.number, ask=ask, crawl=crawl, share=share)
         self._note(call, canonical([world.ledger.key(ask.url), ask.offset]))
@@ -243,16 +249,16 @@ class Calls:
         """Whether a call that failed may be asked again: once. A refusal by rule 1 is judged anew each time."""
         if first.outcome == "not seen":
             return True
-        key = f"{first.name} {canonical(first.arguments)}"
-        return first.outcome == "failed" and self.world.past.tries.get(key, 0) < 2
+        return first.outcome == "failed" and self.world.past.tries.get(first.asks, 0) < 2
 
     def _note(self, call: Call, near: str | None) -> None:
         past = self.world.past
         exact = f"{call.name} {canonical(call.arguments)}"
+        call.asks = exact if near is None else f"{call.name} {near}"
         past.exact[exact] = call
-        past.tries[exact] = past.tries.get(exact, 0) + 1
+        past.tries[call.asks] = past.tries.get(call.asks, 0) + 1
         if near is not None:
-            past.near[f"{call.name} {near}"] = call
+            past.near[call.asks] = call
 
 
 def make_calls(asked: Iterable[AskedCall], *, number: int, taken: set[str], asked_by: AskedBy = "model") -> list[Call]:

@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from hostcall.data import Source
+from hostcall.web.defuse import defuse
 
 DATE = "Today is {today}."
 PLAN = (
@@ -22,6 +23,9 @@ CITE = "Cite sources as [n], with the numbers of the tool results, and name the 
 ASK = "Write the answer now from what you have found, and cite the sources by their numbers as [n]. Do not call a tool."
 ASK_PLAIN = "Write the answer now from what you have. Do not call a tool."
 SOURCES_HEAD = "Sources found, with the numbers to cite:"
+
+ADDRESS_CHARS = 2_000
+"""How much of an address is shown."""
 
 NO_ANSWER = "The model wrote no answer."
 NO_ANSWER_SOURCES = "The model wrote no answer. These are the sources that were found:"
@@ -51,8 +55,18 @@ def sources_list(sources: Sequence[Source]) -> str:
     """Return the numbered list of sources, one a line."""
     if not sources:
         return f"{SOURCES_HEAD}\n(none)"
-    lines = (f"[{source.number}] {source.title or source.address} {source.address}" for source in sources)
-    return "\n".join((SOURCES_HEAD, *lines))
+    return "\n".join((SOURCES_HEAD, *map(_source, sources)))
+
+
+def listed_address(address: str) -> str:
+    """Return an address as it is shown to a model: a stranger's text, so without power, and not without end."""
+    shown = " ".join(defuse(address).split())
+    return shown if len(shown) <= ADDRESS_CHARS else f"{shown[:ADDRESS_CHARS]}…"
+
+
+def _source(source: Source) -> str:
+    address = listed_address(source.address)
+    return f"[{source.number}] {source.title or address} {address}"
 
 
 def answer_ask(sources: Sequence[Source] | None) -> str:
@@ -66,8 +80,7 @@ def no_answer(sources: Sequence[Source]) -> str:
     """Return what stands for an answer when the model gave none."""
     if not sources:
         return NO_ANSWER
-    lines = (f"[{source.number}] {source.title or source.address} {source.address}" for source in sources)
-    return "\n".join((NO_ANSWER_SOURCES, "", *lines))
+    return "\n".join((NO_ANSWER_SOURCES, "", *map(_source, sources)))
 
 
 def repeated(call_id: str) -> str:

@@ -91,6 +91,7 @@ class Reading:
             networks=Networks.of(self._web, deny_networks),
             slots=Slots(min(self._limits.parallel, capacity)),
             take_page=self._take,
+            pages_left=lambda: self._limits.pages - self._pages,
         )
         commands = self._crawl.start(now)
         return self._go_on(self._crawl, commands, now)

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from hostcall.answer.prompts import listed_address
 from hostcall.data import SearchResult
+from hostcall.web.defuse import defuse
 from hostcall.web.search import SearchOutcome
 
 
@@ -25,9 +27,9 @@ def search_text(
 
 def _one_search(outcome: SearchOutcome, results: Sequence[SearchResult], shown: set[int]) -> str:
     asked = f" (no older than a {outcome.time_range})" if outcome.time_range else ""
-    lines = [f"Search: {outcome.query}{asked}"]
+    lines = [f"Search: {_line(outcome.query)}{asked}"]
     if outcome.trouble:
-        lines.append(f"The search could not be made: {outcome.trouble}.")
+        lines.append(f"The search could not be made: {_line(outcome.trouble)}.")
         return "\n".join(lines)
     if outcome.widened and results:
         lines.append(f"Nothing was found within the {outcome.time_range}; these results are without a range.")
@@ -39,7 +41,7 @@ def _one_search(outcome: SearchOutcome, results: Sequence[SearchResult], shown: 
     if not results and outcome.health == "healthy":
         lines.append("No results.")
     if outcome.unanswered:
-        named = ", ".join(f"{name} ({why})" for name, why in outcome.unanswered)
+        named = ", ".join(f"{_line(name)} ({_line(why)})" for name, why in outcome.unanswered)
         if results:
             lines += ["", f"These search engines did not answer: {named}."]
         else:
@@ -48,16 +50,21 @@ def _one_search(outcome: SearchOutcome, results: Sequence[SearchResult], shown: 
 
 
 def _one_result(result: SearchResult, *, again: bool) -> list[str]:
-    title = result.title or result.address
+    title = result.title or listed_address(result.address)
     if again:
         return [f"[{result.number}] {title} (as above)"]
-    lines = [f"[{result.number}] {title}", result.address]
+    lines = [f"[{result.number}] {title}", listed_address(result.address)]
     dated = ", ".join(part for part in (result.published, result.recency) if part)
     if dated:
         lines.append(dated)
     if result.snippet:
         lines.append(result.snippet)
     return lines
+
+
+def _line(text: str) -> str:
+    """Return a text from outside on one line and without power."""
+    return " ".join(defuse(text).split())
 
 
 def cut_text(text: str, most: int) -> str:

@@ -231,10 +231,10 @@ class Round:
 
     def _closed(self, event: RequestEvent, now: float) -> list[Command]:
         """Let the connection end, so that it can be used again; some proxies keep it open, and are not waited for."""
-        if isinstance(event, BodyReceived):
+        closing = f"{self._request}.close"
+        if event.id != closing and not isinstance(event, ResponseEnded | Failed):
             return []
-        other = self._request if isinstance(event, Woken) else f"{self._request}.close"
-        return [Cancel(other), *self._end(None, now)]
+        return [Cancel(self._request if event.id == closing else closing), *self._end(None, now)]
 
     def _ended(self, now: float) -> list[Command]:
         decoder = self._decoding()
@@ -327,7 +327,7 @@ class Round:
 
     def _decoding(self) -> ReplyDecoder:
         if self._decoder is None:
-            raise AssertionError("a body comes after its head: the table says so")
+            raise LocalProtocolError("a body without its head: chunks of a host and bytes of a driver do not mix")
         return self._decoder
 
     # The end.

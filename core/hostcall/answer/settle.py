@@ -11,6 +11,7 @@ from hostcall.answer.work import FetchWork, HostWork, SearchWork
 from hostcall.answer.world import Call, World
 from hostcall.commands import Command, ShowPage, ShowProgress, ShowRefusal, ShowSearch
 from hostcall.data import Refused, SearchResult
+from hostcall.web.address import parse_address
 from hostcall.web.crawl import CrawlReport, report_text
 from hostcall.web.defuse import defuse
 from hostcall.web.search import SearchOutcome
@@ -93,7 +94,15 @@ def _settle_search(call: Call, world: World, work: SearchWork) -> list[Command]:
 
 
 def _number(world: World, outcome: SearchOutcome) -> Iterable[SearchResult]:
+    """Number the results of a search that have an address.
+
+    Security:
+        Rule 6, page text is data. Threat: a result whose address, title or snippet speaks as the system or the loop.
+    """
     for found in outcome.results:
+        if isinstance(parse_address(found.address, world.limits), Refused):
+            # Nothing could come of it, and it would be a stranger's text in the place of an address.
+            continue
         title = defuse(found.title)
         number = world.ledger.found(found.address, title, found.published)
         world.seen.add_result(found.address)

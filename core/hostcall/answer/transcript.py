@@ -28,7 +28,9 @@ class Transcript:
     _directives: dict[int, str] = attrs.Factory(dict)
     """Directive that ends the message at this position when it is sent."""
     _asks: set[int] = attrs.Factory(set)
-    """Positions of the messages in the user's role that the loop itself wrote."""
+    """Positions of the loop's own asks that can still be joined to the results before them."""
+    _sent: int = 0
+    """How many messages the last request held."""
 
     @classmethod
     def begin(cls, conversation: list[Message], system: str | None) -> "Transcript":
@@ -65,7 +67,9 @@ class Transcript:
         """Add a message in the user's role that the loop itself writes."""
         self.messages.append({"role": "user", "content": text})
         position = len(self.messages) - 1
-        self._asks.add(position)
+        if position > self._sent:
+            # What stands before it was not sent yet, so on the rescue path the two can be one message.
+            self._asks.add(position)
         if directive:
             self._directives[position] = directive
 
@@ -76,6 +80,7 @@ class Transcript:
 
     def to_send(self, *, system_tail: str = "") -> list[Message]:
         """Return the messages of a request. `system_tail` is laid under the system message for this request alone."""
+        self._sent = len(self.messages)
         messages = list(self.messages)
         for position, directive in self._directives.items():
             messages[position] = {**messages[position], "content": _ended(messages[position]["content"], directive)}
@@ -88,6 +93,7 @@ class Transcript:
 
     def to_rescue(self, tools: Sequence[Mapping[str, Any]]) -> list[Message]:
         """Return the messages of a request on the rescue path."""
+        self._sent = len(self.messages)
         return for_rescue(
             self.messages,
             tools,

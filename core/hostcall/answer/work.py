@@ -47,6 +47,11 @@ class SearchWork:
         return len(self._searches) == len(self.queries) and all(search.result for search in self._searches)
 
     @property
+    def started(self) -> int:
+        """How many searches were asked for."""
+        return len(self._searches)
+
+    @property
     def outcomes(self) -> tuple[SearchOutcome, ...]:
         """The outcomes, in the order asked."""
         return tuple(search.result for search in self._searches if search.result is not None)
@@ -142,6 +147,8 @@ class HostWork:
     denied: bool = False
     waiting: bool = False
     """An approval is awaited, and the answer's clock stands still."""
+    _until: float = 0.0
+    """When what is awaited is too late."""
     _slot: bool = False
     _asked: bool = False
     _running: bool = False
@@ -161,22 +168,24 @@ class HostWork:
         self._slot = True
         if self.tool.side_effects and not self._asked:
             self._asked = self.waiting = True
+            self._until = now + self.limits.approval_seconds
             return [
                 ShowProgress(kind="asking", text=self.tool.name, round=self.number),
                 AskApproval(
                     id=f"{self.id}.ask",
-                    deadline=now + self.limits.approval_seconds,
+                    deadline=self._until,
                     name=self.tool.name,
                     arguments=self.arguments,
                     reason=self.tool.description,
                 ),
             ]
         self._running = True
+        self._until = min(now + self.tool.timeout, self.deadline())
         return [
             ShowProgress(kind="running", text=self.tool.name, round=self.number),
             RunTool(
                 id=f"{self.id}.run",
-                deadline=min(now + self.tool.timeout, self.deadline()),
+                deadline=self._until,
                 name=self.tool.name,
                 arguments=self.arguments,
                 call_id=self.call_id,
@@ -184,7 +193,9 @@ class HostWork:
         ]
 
     def receive(self, event: RequestEvent, now: float) -> list[Command]:
-        """Take the approval, or the result."""
+        """Take the approval, or the result. What comes after its deadline counts as if it had not come."""
+        if now >= self._until and isinstance(event, ApprovalGiven | ToolFinished):
+            event = Failed(event.id, "timeout", "too late")
         match event:
             case ApprovalGiven() if self.waiting:
                 self.waiting = False
@@ -194,6 +205,8 @@ class HostWork:
                 self.waiting = False
                 self._deny("nobody answered in time" if event.kind == "timeout" else "it could not be asked for")
             case ToolFinished() if self._running:
+                if not isinstance(event.content, str):
+                    raise LocalProtocolError(f"the content of a tool is text, not {type(event.content).__name__}")
                 self._finish(event.content, failed=event.is_error)
             case Failed() if self._running:
                 slow = event.kind in ("timeout", "idle")

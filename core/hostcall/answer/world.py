@@ -46,6 +46,8 @@ class Call:
     first: "Call | None" = None
     """The call whose result answers this one."""
     settled: bool = False
+    asks: str = ""
+    """What it asks, spelling aside: under this its tries are counted."""
     searches: int = 0
     pages: int = 0
 

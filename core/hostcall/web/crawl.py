@@ -56,6 +56,7 @@ class Crawl:
         networks: What may be connected to.
         slots: How many requests may be open at once. A page holds one from its start to its end.
         take_page: Takes a page from the budget; False when there is none left.
+        pages_left: How many more it will give: no more are looked up at once, beside the one that is told of none left.
     """
 
     asked: str
@@ -66,6 +67,7 @@ class Crawl:
     _networks: Networks = attrs.field(kw_only=True)
     _slots: Slots = attrs.field(kw_only=True)
     _take_page: Callable[[], bool] = attrs.field(kw_only=True)
+    _pages_left: Callable[[], int] = attrs.field(kw_only=True)
     result: CrawlReport | Refused | None = attrs.field(default=None, init=False)
     _pages: list[_Page] = attrs.field(factory=list, init=False)
     """In crawl order."""
@@ -124,8 +126,15 @@ class Crawl:
     # The order of things.
 
     def _may_begin(self) -> bool:
-        """Say whether the next page can start, and take a slot for it: not too many of one site are open at once."""
+        """Say whether the next page can start, and take a slot for it: not too many of one site are open at once.
+
+        Nor more than the budget may yet pay for: else it would depend on the network for which pages a name is looked
+        up in vain.
+        """
         if self._begun == len(self._pages):
+            return False
+        unsettled = sum(1 for page in self._pages[: self._begun] if not page.settled)
+        if unsettled >= max(self._pages_left(), 1):
             return False
         open_ = sum(1 for page in self._pages[: self._begun] if page.outcome is None)
         return open_ < self._limits.requests_a_host and self._slots.take()

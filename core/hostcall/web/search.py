@@ -71,6 +71,7 @@ class Search:
     """The answer's own end; the search ends earlier by its own limit."""
     result: SearchOutcome | None = None
     _current: str = ""
+    _until: float = 0.0
     _again: bool = False
     _status: int = 0
     _json: bool = False
@@ -83,7 +84,10 @@ class Search:
         return self._ask(now, self.time_range)
 
     def receive(self, event: RequestEvent, now: float) -> list[Command]:
-        """Take what the service answers."""
+        """Take what the service answers; what comes after the deadline counts as if it had not come."""
+        if now >= self._until and not isinstance(event, Failed):
+            self._fail(_FAILURES["timeout"])
+            return [] if isinstance(event, ResponseEnded) else [Cancel(event.id)]
         match event:
             case ResponseStarted():
                 self._status = event.status
@@ -110,10 +114,11 @@ class Search:
         self._current = f"{self.id}.again" if self._again else self.id
         self._body.clear()
         self._size = 0
+        self._until = min(now + self.limits.search_seconds, self.deadline)
         return [
             CallSearch(
                 id=self._current,
-                deadline=min(now + self.limits.search_seconds, self.deadline),
+                deadline=self._until,
                 request=search_request(self.query, time_range, self.web),
             )
         ]

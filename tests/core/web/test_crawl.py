@@ -1,6 +1,6 @@
 """Crawls: which pages, in which order, within which bounds, and always the same report."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -23,13 +23,16 @@ from tests.core.web.scripted_web import PUBLIC, Answer, ScriptedWeb, moved, page
 LIMITS = Limits()
 
 
-def _budget(pages: int) -> Callable[[], bool]:
-    left = [True] * pages
+class _Budget:
+    def __init__(self, pages: int) -> None:
+        self.pages = pages
 
-    def take() -> bool:
-        return bool(left) and left.pop()
+    def take(self) -> bool:
+        self.pages -= 1
+        return self.pages >= 0
 
-    return take
+    def left(self) -> int:
+        return max(self.pages, 0)
 
 
 def _crawl(
@@ -44,6 +47,7 @@ def _crawl(
     if seen is None:
         seen = SeenHosts(limits)
         seen.add_result("https://example.org/")
+    budget = _Budget(pages)
     return Crawl(
         asked,
         seen=seen,
@@ -52,7 +56,8 @@ def _crawl(
         web=Web(),
         networks=Networks.of(Web()),
         slots=slots or Slots(8),
-        take_page=_budget(pages),
+        take_page=budget.take,
+        pages_left=budget.left,
     )
 
 
