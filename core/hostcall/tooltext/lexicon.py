@@ -21,6 +21,7 @@ class Lexicon:
 
     kinds: Mapping[str, str]
     _find: Callable[[str, int], re.Match[str] | None]
+    _match: Callable[[str, int], re.Match[str] | None]
     loud: Search
     _starts: Callable[[str, int], re.Match[str] | None]
     _prefixes: frozenset[str]
@@ -40,6 +41,18 @@ class Lexicon:
             begun = self.partial(text, start)
             return (match, match.end()) if begun > match.start() else (None, begun)
         return None, len(text) if final else self.partial(text, start)
+
+    def at(self, text: str, start: int, *, final: bool) -> tuple[re.Match[str] | None, bool]:
+        """Return the mark that stands at `start`, and whether that cannot be told before more of the text is there.
+
+        Unlike `find` this looks at one place, whatever the length of the text.
+        """
+        match = self._match(text, start)
+        if final or len(text) - start >= self._longest:
+            return match, False
+        if start == len(text) or self._grows(text[start:]):
+            return None, True
+        return match, False
 
     def partial(self, text: str, start: int) -> int:
         """Return where a mark that is not yet complete may have begun, or the length of the text."""
@@ -82,9 +95,11 @@ def lexicon(kinds: Mapping[str, str], *, folded: Iterable[str] = (), also_loud: 
     starts = re.compile("[" + "".join(map(re.escape, sorted(firsts))) + "]" if firsts else "(?!)")
     stops = firsts | set(also_loud)
     loud = re.compile("[" + "".join(map(re.escape, sorted(stops))) + "]" if stops else "(?!)")
+    whole = re.compile("|".join(wholes) if wholes else "(?!)")
     return Lexicon(
         kinds=dict(kinds),
-        find=re.compile("|".join(wholes) if wholes else "(?!)").search,
+        find=whole.search,
+        match=whole.match,
         loud=loud.search,
         starts=starts.search,
         prefixes=frozenset(mark[:cut] for mark in exact for cut in range(1, len(mark))),

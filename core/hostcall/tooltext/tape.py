@@ -235,13 +235,11 @@ class Tape:
     def match(self, marks: Lexicon) -> Scan[str | None]:
         """Return the kind of the mark that stands here and go past it; None when none does."""
         while True:
-            found, keep = marks.find(self.window, self.pos, final=self.ended)
+            found, more = marks.at(self.window, self.pos, final=self.ended)
             if found is not None:
-                if found.start() != self.pos:
-                    return None
                 self._matched, self.pos = self.pos, found.end()
                 return marks.kind(found)
-            if keep != self.pos or self.ended:
+            if not more:
                 return None
             yield None
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fuzz.fuzz_tooltext import CHOICES, TOOLS, WORDS, merged
@@ -108,6 +108,7 @@ def test_4_nothing_is_taken_back(text: str, dialects: tuple[str, ...], reasoning
 @settings(max_examples=60, deadline=None)
 @given(text=st.text(st.characters(exclude_characters="<[`]~"), max_size=600))
 def test_5_plain_text_is_held_only_for_its_white_space(text: str) -> None:
+    assume(not "functools".startswith(text.strip()))  # the one opener that is letters, at the start of a reply only
     text_filter = TextFilter(TOOLS)
     shown = sum(len(piece.text) for char in text for piece in text_filter.feed(char) if isinstance(piece, Text))
     assert shown >= len(text.rstrip(" \t\r\n"))
