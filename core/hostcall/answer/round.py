@@ -16,6 +16,7 @@ from hostcall.commands import CallEngine, Cancel, Command, ShowProgress, ShowRea
 from hostcall.data import JsonObject, Usage
 from hostcall.engine.faults import EngineFault
 from hostcall.engine.merge import CallMerger, MergedCall
+from hostcall.engine.plain import is_plain, read_object
 from hostcall.engine.reply import ChatAsk, ReplyDecoder, Wire
 from hostcall.errors import LocalProtocolError
 from hostcall.events import (
@@ -396,27 +397,8 @@ class Round:
         )
 
 
-def read_arguments(text: str) -> JsonObject | None:
-    """Return the object that a text of arguments is, or None. Nothing is repaired and nothing evaluated.
-
-    No text at all is an object without members: engines send it for a tool without parameters, and the tool's schema
-    decides whether that is enough.
-    """
-    if not text.strip():
-        return {}
-    try:
-        value = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
 def _structured(call: MergedCall, *, cut: bool) -> AskedCall:
-    arguments = None if call.oversize else read_arguments(call.arguments)
+    arguments = None if call.oversize else read_object(call.arguments)
     problem = ""
     if call.oversize:
         problem = "oversize"
@@ -426,6 +408,8 @@ def _structured(call: MergedCall, *, cut: bool) -> AskedCall:
 
 
 def _written(call: ToolCall) -> AskedCall:
+    if not is_plain(call.arguments):
+        return AskedCall(id=call.id or "", name=call.name, arguments=None, raw=call.raw, problem="unparsed")
     raw = json.dumps(call.arguments, ensure_ascii=False)
     return AskedCall(id=call.id or "", name=call.name, arguments=call.arguments, raw=raw)
 

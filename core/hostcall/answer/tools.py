@@ -211,7 +211,12 @@ class Tool:
 
     def fault(self, arguments: JsonObject) -> Fault | None:
         """Return why the arguments do not fit the schema, naming the field; None when they fit."""
-        errors = sorted(self._validator.iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path)))
+        try:
+            found = list(self._validator.iter_errors(arguments))
+        except RecursionError:
+            # A schema that refers to itself, around arguments that are nested: within bounds, and still too deep.
+            return Fault("`arguments`: nested too deeply.")
+        errors = sorted(found, key=lambda error: list(map(str, error.absolute_path)))
         if not errors:
             return None
         lines = []

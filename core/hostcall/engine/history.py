@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hostcall.data import Capabilities
+from hostcall.engine.plain import is_plain, read_object
 from hostcall.errors import ConversationError
 
 Message = dict[str, Any]
@@ -146,6 +147,10 @@ def _content(content: Any, number: int) -> str | list[Message] | None:
         elif kind in ("text", "input_text") and isinstance(part.get("text"), str):
             text.append(part["text"])
         elif kind == "image_url":
+            address = part.get("image_url")
+            address = address.get("url") if isinstance(address, Mapping) else address
+            if not isinstance(address, str) or not is_plain(dict(part)):
+                raise ConversationError(f"message {number} has an image_url without an address as its url")
             images.append(dict(part))
         else:
             raise ConversationError(f"message {number} has a part of the type {kind!r}; it may be text or image_url")
@@ -176,10 +181,16 @@ def _call(call: Any, number: int) -> Message:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise ConversationError(f"message {number} has a tool call without a function name")
     arguments = function.get("arguments")
-    if isinstance(arguments, Mapping):
-        arguments = json.dumps(arguments, ensure_ascii=False)
-    if not isinstance(arguments, str):
-        arguments = "{}"
+    if arguments is None:
+        arguments = {}
+    value = read_object(arguments) if isinstance(arguments, str) else arguments
+    if value is None:
+        # As the loop writes a call of its own that could not be read: wires and templates need an object.
+        arguments = json.dumps({"_unparsed": arguments}, ensure_ascii=False)
+    elif not isinstance(value, Mapping) or not is_plain(dict(value)):
+        raise ConversationError(f"message {number} has a tool call whose arguments are no JSON object")
+    elif not isinstance(arguments, str) or not arguments.strip():
+        arguments = json.dumps(dict(value), ensure_ascii=False)
     id_ = call.get("id")
     if not isinstance(id_, str) or not id_:
         raise ConversationError(f"message {number} has a tool call without an id")

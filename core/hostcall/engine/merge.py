@@ -12,11 +12,19 @@ whole arguments twice. The rules, in order:
 """
 
 import json
-from typing import Any
+import re
 
 import attrs
 
 from hostcall.data import CallFragment
+from hostcall.engine.plain import is_plain
+
+_MARKS = re.compile(r'\\.|[\\"{}\[\]]', re.DOTALL)
+_SCALAR_CHARS = 64
+"""No number and no literal is longer."""
+
+MAX_CALLS = 256
+"""Calls of one reply that are kept. An answer runs far fewer; an engine in a loop sends ever more."""
 
 
 @attrs.define
@@ -30,19 +38,48 @@ class OpenCall:
     size: int = 0
     whole: bool = False
     """The arguments came as one object: nothing more belongs to them."""
+    _kind: str = ""
+    """The first character of the value."""
+    _depth: int = 0
+    _in_string: bool = False
+    _escaped: bool = False
+    """The last piece ended in a backslash, which takes the next character with it."""
+    _broken: bool = False
 
     @property
     def arguments(self) -> str:
         """The arguments' text so far."""
         return "".join(self.pieces)
 
+    def append(self, text: str) -> None:
+        """Take further characters of the arguments, and note where their brackets and strings stand."""
+        self.pieces.append(text)
+        self._kind = self._kind or text.lstrip()[:1]
+        marks = _MARKS.findall(text, 1 if self._escaped else 0)
+        if text:
+            self._escaped = bool(marks) and marks[-1] == "\\"
+        for mark in marks:
+            if self._in_string:
+                self._in_string = mark != '"'
+            elif mark == '"':
+                self._in_string = True
+            else:
+                self._depth += 1 if mark in "{[" else -1 if mark in "}]" else 0
+
     def complete(self) -> bool:
-        """Whether the arguments are complete JSON, as far as they have come."""
+        """Whether the arguments are complete JSON, as far as they have come.
+
+        This is asked for each fragment that brings a name, so the text is parsed only where a value may end; and a
+        value that ended badly is not tried again, for nothing that follows can mend it.
+        """
         if self.whole:
             return True
+        if self._broken or self._in_string or self._depth > 0:
+            return False
         try:
             json.loads(self.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
+            self._broken = self._kind in ("{", "[", '"') or self.size > _SCALAR_CHARS
             return False
         return True
 
@@ -63,6 +100,9 @@ class CallMerger:
 
     max_arguments: int
     _calls: list[OpenCall] = attrs.Factory(list)
+    _by_index: dict[int, OpenCall] = attrs.Factory(dict)
+    _by_id: dict[str, OpenCall] = attrs.Factory(dict)
+    _last: OpenCall | None = None
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -72,6 +112,7 @@ class CallMerger:
         call = self._home(fragment)
         if fragment.id and not call.id:
             call.id = fragment.id
+            self._by_id[call.id] = call
         if fragment.name and not call.name:
             call.name = fragment.name
         arguments = fragment.arguments
@@ -80,9 +121,9 @@ class CallMerger:
         if isinstance(arguments, str):
             call.size += len(arguments)
             if call.size <= self.max_arguments:
-                call.pieces.append(arguments)
+                call.append(arguments)
         else:
-            call.pieces = [json.dumps(arguments, ensure_ascii=False)]
+            call.pieces = [json.dumps(arguments, ensure_ascii=False) if is_plain(arguments) else "<not JSON>"]
             call.size = len(call.pieces[0])
             call.whole = True
 
@@ -96,21 +137,25 @@ class CallMerger:
             parts = split_objects(call.arguments)
             merged.append(MergedCall(call.id, call.name, parts[0]))
             merged.extend(MergedCall("", call.name, part) for part in parts[1:])
-        return merged
+        return merged[:MAX_CALLS]
 
     def _home(self, fragment: CallFragment) -> OpenCall:
         call = self._open(fragment)
         if call is None or self._is_new(call, fragment):
             call = OpenCall(fragment.index)
-            self._calls.append(call)
+            if len(self._calls) < MAX_CALLS:
+                self._calls.append(call)
+            if call.index is not None:
+                self._by_index[call.index] = call
+        self._last = call
         return call
 
     def _open(self, fragment: CallFragment) -> OpenCall | None:
         if fragment.index is not None:
-            return next((call for call in reversed(self._calls) if call.index == fragment.index), None)
+            return self._by_index.get(fragment.index)
         if fragment.id:
-            return next((call for call in reversed(self._calls) if call.id == fragment.id), None)
-        return self._calls[-1] if self._calls else None
+            return self._by_id.get(fragment.id)
+        return self._last
 
     def _is_new(self, call: OpenCall, fragment: CallFragment) -> bool:
         if fragment.id and call.id:
@@ -122,7 +167,7 @@ def split_objects(text: str) -> list[str]:
     """Return the JSON objects that stand in a row in `text`, equal neighbours once; or `[text]` when it is not so."""
     decoder = json.JSONDecoder()
     parts: list[str] = []
-    values: list[Any] = []
+    seen: set[str] = set()
     position = 0
     while position < len(text):
         while position < len(text) and text[position] in " \t\r\n;,":
@@ -135,8 +180,13 @@ def split_objects(text: str) -> list[str]:
             return [text]
         if not isinstance(value, dict):
             return [text]
-        if value not in values:
-            values.append(value)
+        if not is_plain(value):
+            return [text]
+        key = json.dumps(value, sort_keys=True)
+        if key not in seen:
+            seen.add(key)
             parts.append(text[position:end])
+            if len(parts) >= MAX_CALLS:
+                break
         position = end
     return parts or [text]

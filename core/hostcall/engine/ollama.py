@@ -14,10 +14,9 @@ from hostcall.data import CallFragment, Capabilities, HttpRequest, Usage
 from hostcall.engine.faults import EngineFault, is_error, read_fault
 from hostcall.engine.history import Message, text_of
 from hostcall.engine.ndjson import NdjsonDecoder
-from hostcall.engine.openai import ERROR_BODY_BYTES, dump, read_content, read_fragment
+from hostcall.engine.openai import ERROR_BODY_BYTES, dump, read_content, read_count, read_fragment
 from hostcall.engine.reply import ChatAsk, ReplyDecoder
 from hostcall.engine.settings import Engine
-from hostcall.engine.sse import OversizeEventError
 from hostcall.events import ModelChunk
 from hostcall.limits import Limits
 
@@ -115,15 +114,17 @@ class OllamaDecoder:
             return []
         self._size += len(data)
         if self._status != 200:
-            if self._size <= ERROR_BODY_BYTES:
-                self._body.append(data)
+            self._body.append(data[: max(ERROR_BODY_BYTES - self._size + len(data), 0)])
+            if self._size >= ERROR_BODY_BYTES:
+                self.over = True
+                self.end()
             return []
         if self._size > self.limits.engine_bytes:
             return self._stop(EngineFault("oversize", f"more than {self.limits.engine_bytes} bytes in one reply"))
-        try:
-            return self._read(self._lines.feed(data))
-        except OversizeEventError as error:
-            return self._stop(EngineFault("oversize", str(error)))
+        chunks = self._read(self._lines.feed(data))
+        if self._lines.oversize and not self.over:
+            self._stop(EngineFault("oversize", f"a line is larger than {self.limits.event_bytes} bytes"))
+        return chunks
 
     def end(self) -> list[ModelChunk]:
         """Say that the body ended, and return what was still held."""
@@ -175,7 +176,7 @@ class OllamaDecoder:
             finish = reason if isinstance(reason, str) else "stop"
             counts = [value.get("prompt_eval_count"), value.get("eval_count")]
             if any(isinstance(count, int) for count in counts):
-                usage = Usage(*(count if isinstance(count, int) else 0 for count in counts))
+                usage = Usage(*map(read_count, counts))
         thinking = message.get("thinking")
         calls = message.get("tool_calls")
         return ModelChunk(

@@ -16,7 +16,7 @@ from hostcall.engine.faults import EngineFault, is_error, read_fault
 from hostcall.engine.history import for_openai
 from hostcall.engine.reply import ChatAsk, ReplyDecoder
 from hostcall.engine.settings import Engine
-from hostcall.engine.sse import OversizeEventError, ServerEvent, SseDecoder
+from hostcall.engine.sse import ServerEvent, SseDecoder
 from hostcall.events import ModelChunk
 from hostcall.limits import Limits
 
@@ -119,8 +119,10 @@ class OpenAIDecoder:
             return []
         self._size += len(data)
         if self._mode == "error":
-            if self._size <= ERROR_BODY_BYTES:
-                self._body.append(data)
+            self._body.append(data[: max(ERROR_BODY_BYTES - self._size + len(data), 0)])
+            if self._size >= ERROR_BODY_BYTES:
+                self.over = True
+                self.end()
             return []
         if self._size > self.limits.engine_bytes:
             return self._stop(EngineFault("oversize", f"more than {self.limits.engine_bytes} bytes in one reply"))
@@ -137,10 +139,10 @@ class OpenAIDecoder:
         if self._mode == "json":
             self._body.append(data)
             return []
-        try:
-            return self._events(self._sse.feed(data))
-        except OversizeEventError as error:
-            return self._stop(EngineFault("oversize", str(error)))
+        chunks = self._events(self._sse.feed(data))
+        if self._sse.oversize and not self.over:
+            self._stop(EngineFault("oversize", f"an event is larger than {self.limits.event_bytes} bytes"))
+        return chunks
 
     def end(self) -> list[ModelChunk]:
         """Say that the body ended, and return what was still held."""
@@ -302,8 +304,12 @@ def read_usage(value: Any) -> Usage | None:
     """Return the token counts of a usage object, if it is one."""
     if not isinstance(value, dict):
         return None
-    prompt, completion = value.get("prompt_tokens"), value.get("completion_tokens")
-    return Usage(prompt if isinstance(prompt, int) else 0, completion if isinstance(completion, int) else 0)
+    return Usage(read_count(value.get("prompt_tokens")), read_count(value.get("completion_tokens")))
+
+
+def read_count(value: Any) -> int:
+    """Return a number of tokens; what is none counts as 0."""
+    return value if type(value) is int and value > 0 else 0
 
 
 def read_fragment(value: dict[str, Any]) -> CallFragment:

@@ -22,10 +22,6 @@ class ServerEvent:
     data: bytes
 
 
-class OversizeEventError(Exception):
-    """An event is larger than the stream's bound. Raised inside the engine room only; the round makes it a fault."""
-
-
 @attrs.define
 class SseDecoder:
     """The decoder of one stream.
@@ -35,6 +31,8 @@ class SseDecoder:
     """
 
     max_event: int
+    oversize: bool = attrs.field(default=False, init=False)
+    """An event was larger than `max_event`, however it was cut; nothing is read after it."""
     _carry: list[bytes] = attrs.Factory(list)
     _carried: int = 0
     _after_cr: bool = False
@@ -44,12 +42,8 @@ class SseDecoder:
     _size: int = 0
 
     def feed(self, data: bytes) -> list[ServerEvent]:
-        """Take the next bytes and return the events that they complete.
-
-        Raises:
-            OversizeEventError: An event passed `max_event`.
-        """
-        if not data:
+        """Take the next bytes and return the events that they complete, up to one that is too large."""
+        if not data or self.oversize:
             return []
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
@@ -68,11 +62,13 @@ class SseDecoder:
             event = self._line(line)
             if event is not None:
                 events.append(event)
+            if self.oversize:
+                return events
         if rest:
             self._carry.append(rest)
             self._carried += len(rest)
-            if self._carried + self._size > self.max_event:
-                raise OversizeEventError(f"an event of the stream is larger than {self.max_event} bytes")
+            # As for a whole line: what was cut from it must not decide.
+            self.oversize = self._carried + self._size > self.max_event
         return events
 
     def end(self) -> list[ServerEvent]:
@@ -90,6 +86,9 @@ class SseDecoder:
         return events
 
     def _line(self, line: bytes) -> ServerEvent | None:
+        if len(line) + self._size > self.max_event:
+            self.oversize = True
+            return None
         if self._first:
             self._first = False
             if line.startswith(b"\xef\xbb\xbf"):
@@ -97,8 +96,6 @@ class SseDecoder:
         if line.startswith(b"data:"):
             value = line[6:] if line.startswith(b"data: ") else line[5:]
             self._size += len(value)
-            if self._size > self.max_event:
-                raise OversizeEventError(f"an event of the stream is larger than {self.max_event} bytes")
             self._data.append(value)
             return None
         if not line:

@@ -131,3 +131,33 @@ def test_size_counts_words_calls_and_reasoning() -> None:
     messages = [USER, call_message("ab", [("c1", "get", "{}")], "xyz")]
     assert history.size_of(messages) == len("Hi.") + 2 + 3 + len("get{}")
     assert history.call_ids(messages) == {"c1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        (None, "{}"),
+        ("", "{}"),
+        ({"a": 1}, '{"a": 1}'),
+        ('{"a":1}', '{"a":1}'),
+        ("{broken", '{"_unparsed": "{broken"}'),
+        ("[1]", '{"_unparsed": "[1]"}'),
+    ],
+)
+def test_arguments_of_a_client_become_an_object_that_every_wire_can_write(arguments: Any, written: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": arguments}}
+    messages = read_conversation([USER, {"role": "assistant", "tool_calls": [call]}, USER])
+    assert messages[1]["tool_calls"][0]["function"]["arguments"] == written
+
+
+@pytest.mark.parametrize("arguments", [{"a": {1}}, {"a": float("inf")}, {1: 2}, [1], 5])
+def test_arguments_that_are_no_json_are_refused(arguments: Any) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "get", "arguments": arguments}}
+    with pytest.raises(ConversationError, match="message 1 has a tool call whose arguments"):
+        read_conversation([USER, {"role": "assistant", "tool_calls": [call]}])
+
+
+@pytest.mark.parametrize("image", [None, {}, {"url": 5}, {"url": "data:,", "detail": {1}}])
+def test_an_image_without_an_address_is_refused(image: Any) -> None:
+    with pytest.raises(ConversationError, match="message 0 has an image_url"):
+        read_conversation([{"role": "user", "content": [{"type": "image_url", "image_url": image}]}])

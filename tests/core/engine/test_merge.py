@@ -1,9 +1,14 @@
 """Fragments of calls, as engines really send them."""
 
+import itertools
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hostcall.data import CallFragment
-from hostcall.engine.merge import CallMerger, MergedCall, split_objects
+from hostcall.engine.merge import MAX_CALLS, CallMerger, MergedCall, OpenCall, split_objects
+from hostcall.engine.plain import read_object
 
 
 def merged(*fragments: CallFragment, most: int = 1000) -> list[MergedCall]:
@@ -111,3 +116,37 @@ def test_arguments_over_the_bound_are_marked_and_cut() -> None:
 )
 def test_splitting_keeps_what_is_not_objects_in_a_row(text: str, parts: list[str]) -> None:
     assert split_objects(text) == parts
+
+
+@pytest.mark.parametrize("text", ['{"a":"}{\\""}', '{"a":[1,{"b":"\\\\"}]}', "[]", '"x"', "12", "null", " {} \n"])
+@given(data=st.data())
+def test_arguments_are_complete_at_their_end_however_they_were_cut(data: st.DataObject, text: str) -> None:
+    call = OpenCall(0)
+    at = sorted(data.draw(st.sets(st.integers(1, len(text)))) | {0, len(text)})
+    for start, end in itertools.pairwise(at):
+        call.append(text[start:end])
+        call.size = end
+        if text[0] in '{["':
+            assert call.complete() == (text[:end].strip() == text.strip())
+    assert call.complete()
+
+
+def test_what_ended_badly_is_not_parsed_again() -> None:
+    call = OpenCall(0)
+    call.append("{}x")
+    assert not call.complete()
+    call.append("{}")
+    assert not call.complete()
+
+
+def test_arguments_nested_beyond_any_use_are_no_json_whatever_the_stack() -> None:
+    deep = '{"a":' * 5_000 + "1" + "}" * 5_000
+    merger = CallMerger(100_000)
+    merger.add(fragment(0, "a", "get", deep))
+    merger.add(fragment(0, None, "get", "{}"))
+    assert [read_object(call.arguments) for call in merger.calls()] == [None]
+
+
+def test_only_so_many_calls_of_a_reply_are_kept() -> None:
+    assert len(merged(*(fragment(None, f"c{number}", "get", "{}") for number in range(5_000)))) == MAX_CALLS
+    assert len(split_objects("".join(f'{{"a":{number}}}' for number in range(5_000)))) == MAX_CALLS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostcall.engine.sse import OversizeEventError, ServerEvent, SseDecoder
+from hostcall.engine.sse import ServerEvent, SseDecoder
 from tests.strategies import cuts, every_byte
 
 
@@ -66,15 +66,18 @@ def test_an_event_name_does_not_outlive_an_event_without_data() -> None:
 
 @pytest.mark.parametrize("piece", [b"data: " + b"x" * 50, b"data: xxxxxxxx\ndata: xxxxxxxx\ndata: xxxxxxxx\n"])
 def test_an_event_over_its_bound_is_refused(piece: bytes) -> None:
-    with pytest.raises(OversizeEventError):
-        SseDecoder(20).feed(piece)
+    decoder = SseDecoder(20)
+    assert decoder.feed(b"data: a\n\n" + piece + b"\n\ndata: late\n\n") == [ServerEvent("", b"a")]
+    assert decoder.oversize
+    assert decoder.feed(b"data: late\n\n") == []
 
 
 def test_a_line_that_grows_over_its_bound_is_refused() -> None:
     decoder = SseDecoder(20)
     decoder.feed(b"data: 0123456789")
-    with pytest.raises(OversizeEventError):
-        decoder.feed(b"0123456789")
+    assert not decoder.oversize
+    decoder.feed(b"0123456789")
+    assert decoder.oversize
 
 
 def test_lines_are_carried_without_being_joined_at_each_byte() -> None:
@@ -83,3 +86,14 @@ def test_lines_are_carried_without_being_joined_at_each_byte() -> None:
     for _ in range(100_000):
         assert decoder.feed(b"x") == []
     assert len(decoder._carry) == 100_000
+
+
+@given(data=st.data(), size=st.integers(10, 30))
+def test_what_is_too_large_does_not_depend_on_the_cut(data: st.DataObject, size: int) -> None:
+    whole = b"data: " + b"x" * size + b"\n\n: " + b"y" * size + b"\ndata: z\n\n"
+
+    def outcome(pieces: list[bytes]) -> tuple[list[ServerEvent], bool]:
+        decoder = SseDecoder(26)
+        return [event for piece in pieces for event in decoder.feed(piece)], decoder.oversize
+
+    assert outcome(data.draw(cuts(whole))) == outcome([whole])
