@@ -11,6 +11,8 @@ def main() -> int:
         missing = error.name or "a library"
         print(f"hostcall: the command line needs {missing}: pip install 'hostcall[cli]'", file=sys.stderr)  # noqa: T201 - the command line's own words
         return 2
+    except KeyboardInterrupt:
+        return 130
     return run()
 
 

@@ -37,6 +37,8 @@ async def check_engine(driver: TrioDriver, model: str | None) -> None:
         raise UnreachableError(f"the engine at {engine.text} is not ready: {read_fault(status, body).message}")
     if body.lstrip().startswith(b"<"):
         raise UnreachableError(f"what answers at {engine.text} is a web page, not an engine; check the address")
+    if status >= 500:
+        raise UnreachableError(f"the engine at {engine.text} answers {status}: {read_fault(status, body).message}")
     names = _models(body) if status == 200 else []
     if model is not None and names and model not in names:
         raise UnreachableError(f"the engine has no model {model!r}; it has: {', '.join(names[:10])}")
@@ -83,5 +85,5 @@ def _models(body: bytes) -> list[str]:
     try:
         value: Any = json.loads(body)
         return [model["id"] for model in value["data"] if isinstance(model.get("id"), str)]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []

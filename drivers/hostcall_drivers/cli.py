@@ -3,7 +3,12 @@
 Exit codes: 0 done · 1 refused, failed or differs · 2 usage, settings, unreachable service · 130 interrupted.
 """
 
+import contextlib
+import io
 import json
+import logging
+import math
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -21,15 +26,15 @@ from hostcall.commands import Finish
 from hostcall.data import Result
 from hostcall.engine.capabilities import capabilities_for
 from hostcall.engine.settings import Engine
-from hostcall.errors import HostcallError, LocalProtocolError, RecordingError
+from hostcall.errors import HostcallError, LocalProtocolError
 from hostcall.limits import Limits
 from hostcall.record import recording
 from hostcall.record.recording import Recipe
 from hostcall.record.replay import difference, replay
 from hostcall.tooltext import Reasoning, Remark, Text, TextFilter, ToolCall
 from hostcall.web.settings import Web
-from hostcall_drivers.checks import UnreachableError, check_engine, check_search
-from hostcall_drivers.journal import Journal
+from hostcall_drivers.checks import check_engine, check_search
+from hostcall_drivers.journal import LOGGER, Journal
 from hostcall_drivers.recorder import FileRecorder
 from hostcall_drivers.terminal import Screen, clean
 from hostcall_drivers.trio import TrioDriver
@@ -47,8 +52,31 @@ deny_option = click.option("--deny-network", multiple=True, help="Refuse this ne
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="hostcall")
-def cli() -> None:
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="HOSTCALL_JOURNAL",
+    help="Append a JSON line for each page request and each refusal to this file (or HOSTCALL_JOURNAL).",
+)
+@click.pass_context
+def cli(context: click.Context, journal: Path | None) -> None:
     """Answer questions with tools that the host decides about."""
+    try:
+        handler = logging.FileHandler(journal, delay=False) if journal is not None else logging.NullHandler()
+    except OSError as error:
+        raise click.BadParameter(f"{journal} cannot be written: {error.strerror}", param_hint="--journal") from error
+    context.call_on_close(handler.close)
+    logger = logging.getLogger(LOGGER)
+    logger.handlers[:] = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+
+
+def finite(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    """Refuse what is a float and no number of seconds."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds")
+    return value
 
 
 @cli.command()
@@ -59,7 +87,14 @@ def cli() -> None:
 @click.option("--key", envvar="HOSTCALL_ENGINE_KEY", help="The engine's key (or HOSTCALL_ENGINE_KEY).")
 @click.option("--system", help="A system message of your own.")
 @click.option("--no-research", is_flag=True, help="No plan, no sub-questions, no kinds of search.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=600.0, show_default=True, help="For the whole answer.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    callback=finite,
+    help="For the whole answer.",
+)
 @allow_option
 @deny_option
 @record_option
@@ -107,7 +142,10 @@ def ask(
 @record_option
 def demo(question: str | None, gguf: Path | None, record: Path | None) -> None:
     """Answer QUESTION from the documentation inside this Python: no network, no model."""
-    from hostcall_drivers.demo.run import SAMPLE, run_demo
+    try:
+        from hostcall_drivers.demo.run import SAMPLE, run_demo
+    except ModuleNotFoundError as error:
+        sys.exit(fail(f"the demo needs the {error.name} library: pip install 'hostcall[demo]'", USAGE))
 
     asked = question if question is not None else SAMPLE
     if not asked.strip():
@@ -187,6 +225,8 @@ def filter_(
         )
     except ValueError as error:
         sys.exit(fail(str(error), USAGE))
+    if sys.stdin is None:
+        raise click.UsageError("the text is read from the standard input, and that is closed")
     text = sys.stdin.buffer.read().decode("utf-8", "replace")
     pieces = [*text_filter.feed(text), *text_filter.finish("length" if cut else "stop")]
     for piece in pieces:
@@ -201,8 +241,8 @@ def read_tools(path: Path | None) -> list[dict[str, Any]]:
         return offered_tools((), web=True, research=True, limits=Limits())
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        names = [tool["function"]["name"] for tool in value]
-    except (ValueError, KeyError, TypeError, OSError):
+        names = [tool["function"]["name"] for tool in value] if isinstance(value, list) else [None]
+    except (ValueError, KeyError, TypeError, OSError, RecursionError):
         names = [None]
     if not all(isinstance(name, str) for name in names):
         raise click.BadParameter(f"{path} is no JSON list of tools in the OpenAI shape", param_hint="--tools")
@@ -236,10 +276,10 @@ def replay_(file: Path, commands: bool) -> None:
         with file.open(encoding="utf-8") as lines:
             read = recording.read(lines)
         made = list(replay(read))
-    except (RecordingError, UnicodeDecodeError) as error:
-        sys.exit(fail(f"{file}: {error}", USAGE))
     except LocalProtocolError as error:
         sys.exit(fail(f"{file} does not fit this version: {error}", FAILED))
+    except (HostcallError, UnicodeDecodeError) as error:
+        sys.exit(fail(f"{file}: {error}", USAGE))
     if commands:
         for command in made:
             click.echo(clean(repr(command)))
@@ -274,18 +314,20 @@ def exit_with(run: Callable[[], Awaitable[int]]) -> None:
     """Run a command to its exit code. What can go wrong outside is one line, never a traceback."""
     try:
         code = trio.run(run)
-    except UnreachableError as error:
-        code = fail(str(error), USAGE)
     except HostcallError as error:
         code = fail(str(error), USAGE)
     except KeyboardInterrupt:
         code = fail("interrupted", INTERRUPTED)
     except BaseExceptionGroup as group:
-        known = [error for error in leaves(group) if isinstance(error, HostcallError | KeyboardInterrupt)]
+        known = [error for error in leaves(group) if isinstance(error, HostcallError | KeyboardInterrupt | OSError)]
         if not known:
             raise
-        interrupted = any(isinstance(error, KeyboardInterrupt) for error in known)
-        code = fail("interrupted", INTERRUPTED) if interrupted else fail(str(known[0]), USAGE)
+        if any(isinstance(error, KeyboardInterrupt) for error in known):
+            code = fail("interrupted", INTERRUPTED)
+        elif isinstance(known[0], HostcallError):
+            code = fail(str(known[0]), USAGE)
+        else:
+            raise known[0] from None
     sys.exit(code)
 
 
@@ -303,12 +345,37 @@ def fail(text: str, code: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the command line, and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character is no reason to stop.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        cli.main(args=list(arguments) if arguments is not None else None, prog_name="hostcall", standalone_mode=True)
+        cli.main(args=list(arguments) if arguments is not None else None, prog_name="hostcall", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return fail("interrupted", INTERRUPTED)
+    except HostcallError as error:
+        return fail(str(error), USAGE)
+    except OSError as error:
+        silence_stdout()
+        return fail(f"the output cannot be written: {error.strerror or error}", FAILED)
     except SystemExit as leave:
         return leave.code if isinstance(leave.code, int) else USAGE
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        silence_stdout()
+        return fail(f"the output cannot be written: {error.strerror or error}", FAILED)
     return DONE
+
+
+def silence_stdout() -> None:
+    """Keep the interpreter from writing, at its end, what could not be written before."""
+    with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

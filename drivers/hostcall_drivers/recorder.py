@@ -1,5 +1,6 @@
 """Writes the recording of a run to a file that only its owner can read."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TextIO
@@ -23,6 +24,8 @@ class FileRecorder:
 
     def __init__(self, path: Path, recipe: Recipe) -> None:
         self._recipe = recipe
+        self._path = path
+        self._used = False
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             os.fchmod(handle, 0o600)
@@ -31,7 +34,14 @@ class FileRecorder:
         self._file: TextIO = os.fdopen(handle, "w", encoding="utf-8")
 
     def started(self, started: Started) -> None:
-        """Write the first line."""
+        """Write the first line.
+
+        Raises:
+            SettingsError: An answer was recorded here before: a recording is one answer's.
+        """
+        if self._used:
+            raise SettingsError("a recording is one answer's: make another FileRecorder")
+        self._used = True
         self._write(header(self._recipe, started))
 
     def event(self, now: float, event: Event) -> None:
@@ -41,8 +51,17 @@ class FileRecorder:
     def finished(self, finish: Finish) -> None:
         """Write the last line."""
         self._write(finish_line(finish))
-        self._file.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what could not be written then was told before."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def _write(self, line: str) -> None:
-        self._file.write(line + "\n")
-        self._file.flush()
+        try:
+            self._file.write(line + "\n")
+            self._file.flush()
+        except OSError as error:
+            self.close()
+            raise SettingsError(f"the recording {str(self._path)!r} cannot be written: {error.strerror}") from error

@@ -49,6 +49,13 @@ class Service:
             raise wrong from error
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None or parts.query:
             raise wrong
+        # What a request cannot carry is told now: a name outside ASCII is written in its xn-- form.
+        labels = parts.hostname.removesuffix(".").split(".")
+        plain = (parts.netloc + parts.path).isascii() and (parts.netloc + parts.path).isprintable()
+        if not plain or " " in url.strip() or parts.fragment or port == 0:
+            raise wrong
+        if not all(0 < len(label) <= 63 for label in labels):
+            raise wrong
         key = key.strip() if key is not None else None
         if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
             raise SettingsError(f"the {name} key is empty or holds characters that cannot be sent")

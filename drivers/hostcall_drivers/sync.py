@@ -309,7 +309,7 @@ class Run:
                 service.url(request),
                 headers=service.headers(request),
                 content=request.body or None,
-                extensions={"timeout": {"read": idle}},
+                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
             ) as response:
                 peer = response.extensions["network_stream"].get_extra_info("server_addr")
                 yield ResponseStarted(id_, response.status, read_headers(response.headers), peer[0])
@@ -382,7 +382,7 @@ class Run:
                         value.close()
                     raise TypeError(f"the handler of {request.name!r} is async; SyncDriver needs a plain function")
                 results.put(ToolFinished(request.id, *tool_content(value)))
-            except Exception as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, the answer goes on
                 results.put(Failed(request.id, "handler", repr(error)))
 
         threading.Thread(target=run, name=f"tool {request.id}", daemon=True).start()
@@ -410,8 +410,11 @@ class Run:
         approve = self._driver.approve
         if approve is None:
             return ApprovalGiven(request.id, allowed=False, reason="nobody can be asked here")
-        given = approve(request)
-        return given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, bool(given))
+        try:
+            given = approve(request)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
+            return Failed(request.id, "handler", repr(error))
+        return given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True)
 
 
 __all__ = ["Approver", "Resolver", "Run", "SyncDriver"]

@@ -161,9 +161,19 @@ class SyncNetwork(httpcore.NetworkBackend):
     ) -> SyncStream:
         """Connect to an address or, for a service of the operator's, a name."""
         with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
-            sock = socket.create_connection((host, port), self.clock.remaining(timeout))
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return SyncStream(sock, self)
+            error: OSError = OSError(f"{host} has no address")
+            for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+                sock = socket.socket(family, kind, protocol)
+                try:
+                    with self.waiting_on(sock):
+                        sock.settimeout(self.clock.remaining(timeout))
+                        sock.connect(address)
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    return SyncStream(sock, self)
+                except OSError as failed:
+                    sock.close()
+                    error = failed
+            raise error
 
     def sleep(self, seconds: float) -> None:
         """Wait: httpcore does so between its own retries."""

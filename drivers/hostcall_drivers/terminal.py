@@ -9,12 +9,14 @@ from rich.status import Status
 from hostcall.commands import Notice, ShowPage, ShowProgress, ShowReasoning, ShowRefusal, ShowSearch, ShowText
 from hostcall.data import Result
 
+_SEQUENCES = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-_])")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def clean(text: str) -> str:
     """Return a text without what would steer a terminal. A page or a model may write escape sequences."""
-    return _CONTROLS.sub("", text)
+    return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", _SEQUENCES.sub("", text)))
 
 
 class Screen:
@@ -52,6 +54,8 @@ class Screen:
                 self._line(f"read: {notice.title or notice.address} {notice.address}")
             case ShowRefusal():
                 self._line(f"refused: {notice.tool}: {notice.reason}")
+            case ShowProgress(kind="failed"):
+                self._line(f"not read: {notice.text}")
             case ShowProgress():
                 self._say(f"{notice.kind}: {notice.text}")
             case ShowReasoning():

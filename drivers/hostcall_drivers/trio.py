@@ -173,7 +173,7 @@ class TrioDriver:
                 service.url(request),
                 headers=service.headers(request),
                 content=Body(request.body),
-                extensions={"timeout": {"read": idle}},
+                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
             )
         )
         try:
@@ -401,31 +401,35 @@ class Run:
         return connected[0]
 
     async def _tool(self, request: RunTool) -> None:
-        handler = self._driver.handlers[request.name]
         try:
-            if inspect.iscoroutinefunction(handler):
-                value = await handler(dict(request.arguments))
-            else:
-                # In a tuple: trio takes a coroutine that comes out of a thread for a mistake.
-                (value,) = await trio.to_thread.run_sync(
-                    lambda: (handler(dict(request.arguments)),), abandon_on_cancel=True
-                )
-                if inspect.isawaitable(value):
-                    value = await value
-        except Exception as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
+            finished = ToolFinished(
+                request.id, *tool_content(await _called(self._driver.handlers[request.name], dict(request.arguments)))
+            )
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
             self._tell(Failed(request.id, "handler", repr(error)))
             return
-        self._tell(ToolFinished(request.id, *tool_content(value)))
+        self._tell(finished)
 
     async def _ask(self, request: AskApproval) -> None:
         approve = self._driver.approve
         if approve is None:
             self._tell(ApprovalGiven(request.id, allowed=False, reason="nobody can be asked here"))
             return
-        given = approve(request)
-        if inspect.isawaitable(given):
-            given = await given
-        self._tell(given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, bool(given)))
+        try:
+            given = await _called(approve, request)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
+            self._tell(Failed(request.id, "handler", repr(error)))
+            return
+        self._tell(given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True))
+
+
+async def _called(function: Callable[..., Any], argument: Any) -> Any:
+    """Call what the host gave: async in this thread, else in a worker thread, so that nothing else stands still."""
+    if inspect.iscoroutinefunction(function):
+        return await function(argument)
+    # In a tuple: trio takes a coroutine that comes out of a thread for a mistake.
+    (value,) = await trio.to_thread.run_sync(lambda: (function(argument),), abandon_on_cancel=True)
+    return await value if inspect.isawaitable(value) else value
 
 
 __all__ = ["Approver", "Resolver", "Run", "TrioDriver"]

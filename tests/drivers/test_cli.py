@@ -313,7 +313,9 @@ def test_a_mistake_of_ours_is_not_hidden() -> None:
 
 
 def test_text_from_outside_cannot_steer_the_terminal() -> None:
-    assert terminal.clean("a\x1b[2Jb\x07\u202ec\td\n") == "a[2Jbc\td\n"
+    assert terminal.clean("a\x1b[2Jb\x07\u202ec\td\n") == "abc\td\n"
+    assert terminal.clean("\x1b]0;title\x07a\x1b[1;31mred\x1b") == "ared"
+    assert terminal.clean("lone \ud800") == "lone \ufffd"
 
 
 def test_python_m_hostcall_is_the_same_command() -> None:
@@ -329,3 +331,52 @@ def test_without_the_extra_the_command_says_which_one(monkeypatch: pytest.Monkey
         monkeypatch.setitem(sys.modules, name, module)
     assert start() == 2
     assert "pip install 'hostcall[cli]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e400", "0", "x"])
+def test_seconds_are_a_number_of_them(seconds: str, capsys: Capture) -> None:
+    assert main(["ask", "x", "--engine", "http://127.0.0.1:9", "--seconds", seconds]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://a..b/", "http://bücher.invalid:80", f"http://{'a' * 64}.org", "http://127.0.0.1:0", "http://a b"],
+)
+def test_an_engine_address_that_no_request_can_carry(url: str, capsys: Capture) -> None:
+    assert main(["ask", "x", "--engine", url]) == 2
+    assert "write it like" in one_line(capsys)
+
+
+def test_a_full_disk_is_one_line(engine: Server, capsys: Capture) -> None:
+    assert main(["ask", "x", "--engine", engine.url, "--record", "/dev/full"]) == 2
+    assert "/dev/full' cannot be written" in one_line(capsys)
+
+
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("Hello.", encoding="utf-8")
+    with text.open("rb") as source, Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "hostcall", "filter"]
+        done = subprocess.run(command, stdin=source, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == ["hostcall: the output cannot be written: No space left on device"]
+
+
+def test_what_is_nested_without_end_is_one_line(tmp_path: Path, capsys: Capture) -> None:
+    deep = tmp_path / "deep"
+    deep.write_text("[" * 100_000, encoding="utf-8")
+    assert main(["replay", str(deep)]) == 2
+    assert "line 1 is not JSON" in one_line(capsys)
+    assert main(["filter", "--tools", str(deep)]) == 2
+    assert "no JSON list" in capsys.readouterr().err
+
+
+def test_the_journal_is_a_file_that_grows(tmp_path: Path, capsys: Capture) -> None:
+    journal = tmp_path / "journal"
+    for _ in range(2):
+        assert main(["--journal", str(journal), "fetch", "https://127.0.0.1/"]) == 1
+        assert len(capsys.readouterr().err.splitlines()) == 1
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert [line["event.name"] for line in lines] == ["hostcall.fetch"] * 2
+    assert main(["--journal", str(tmp_path), "fetch", "https://127.0.0.1/"]) == 2

@@ -3,6 +3,7 @@
 import json
 import socket
 import stat
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -343,11 +344,39 @@ def test_a_handler_runs_with_its_arguments(kind: Kind) -> None:
     assert ask_time(kind, lambda arguments: None, tool()) == ""
 
 
+class Unwritable:
+    def __str__(self) -> str:
+        raise RuntimeError("secret detail")
+
+
 def test_a_handler_that_raises_is_an_error_without_detail(kind: Kind) -> None:
     def broken(arguments: Any) -> str:
         raise RuntimeError("secret detail")
 
     assert ask_time(kind, broken, tool()) == "Error: the tool failed."
+    assert ask_time(kind, lambda arguments: sys.exit(3), tool()) == "Error: the tool failed."
+    assert ask_time(kind, lambda arguments: Unwritable(), tool()) == "Error: the tool failed."
+
+
+def test_an_approval_that_fails_is_none(kind: Kind) -> None:
+    def broken(request: AskApproval) -> bool:
+        raise RuntimeError("secret detail")
+
+    text = ask_time(kind, lambda arguments: "sent", tool(side_effects=True), approve=broken)
+    assert "could not be asked for" in text
+    assert "secret" not in text
+    refused: Any = lambda request: "no"  # noqa: E731 - what is no bool allows nothing
+    assert "not approved" in ask_time(kind, lambda arguments: "sent", tool(side_effects=True), approve=refused).lower()
+
+
+def test_a_recorder_is_for_one_answer(kind: Kind, tmp_path: Path) -> None:
+    recipe = recording.Recipe(conversation=QUESTION, web=False)
+    recorder = FileRecorder(tmp_path / "run.jsonl", recipe)
+    with Server(ScriptedEngine([reply_text("Done."), reply_text("Done.")])) as server:
+        carry_out(kind, recipe.answer(), engine=server.url, record=recorder)
+        with pytest.raises((SettingsError, ExceptionGroup)) as caught:
+            carry_out(kind, recipe.answer(), engine=server.url, record=recorder)
+    assert "one answer's" in messages(caught.value)
 
 
 def test_a_handler_that_takes_too_long_is_left_behind(kind: Kind) -> None:

@@ -27,6 +27,9 @@ from hostcall.web.settings import Web
 FORMAT = 1
 """Raised when an older recording can no longer be read."""
 
+LATEST = 1e12
+"""The largest time in seconds, and the largest bound, that are read: some thousands of years."""
+
 
 @attrs.frozen(kw_only=True)
 class Recipe:
@@ -126,22 +129,30 @@ def read(lines: Iterable[str]) -> Recording:
         raise RecordingError(f"line 1 is no header of a recording in format {FORMAT}")
     try:
         recipe, started = _read_header(first)
-    except (KeyError, TypeError, ValueError, HostcallError) as error:
+        # What the parts do not say of themselves the answer does: an answer that cannot start was never recorded.
+        recipe.answer().start(**attrs.asdict(started))
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, HostcallError) as error:
         raise RecordingError(f"line 1 is no header: {type(error).__name__}: {error}") from error
     events: list[tuple[float, Event]] = []
     finish: Finish | None = None
+    last = started.now
     for number, value in numbered:
+        if finish is not None:
+            raise RecordingError(f"line {number} comes after the end")
         try:
             at = value.pop("at", None)
             loaded = codec.load(value)
-        except RecordingError as error:
+        except (RecordingError, RecursionError) as error:
             raise RecordingError(f"line {number}: {error}") from error
         if isinstance(loaded, Finish):
             finish = loaded
-        elif isinstance(loaded, Event) and isinstance(at, int | float):
-            events.append((float(at), loaded))
-        else:
+        elif not isinstance(loaded, Event) or not _is_time(at):
             raise RecordingError(f"line {number} is no event with a time")
+        elif at < last:
+            raise RecordingError(f"line {number} goes back in time")
+        else:
+            last = float(at)
+            events.append((last, loaded))
     return Recording(recipe, started, tuple(events), finish)
 
 
@@ -151,11 +162,22 @@ def _objects(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecordingError(f"line {number} is not JSON") from error
         if not isinstance(value, dict):
             raise RecordingError(f"line {number} is no object")
         yield number, value
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= LATEST
+
+
+def _read_limits(value: Mapping[str, Any]) -> Limits:
+    for name, bound in value.items():
+        if type(bound) not in (int, float) or not 0 <= bound <= LATEST:
+            raise RecordingError(f"limits.{name} is no number within bounds: {bound!r}")
+    return Limits(**value)
 
 
 def _read_header(value: Mapping[str, Any]) -> tuple[Recipe, Started]:
@@ -180,8 +202,14 @@ def _read_header(value: Mapping[str, Any]) -> tuple[Recipe, Started]:
         research=bool(value["research"]),
         tools=tuple(Tool(**tool) for tool in value["tools"]),
         seen=tuple(codec.load(source) for source in value["seen"]),
-        limits=Limits(**value["limits"]),
+        limits=_read_limits(value["limits"]),
     )
+    if not all(isinstance(source, Source) for source in recipe.seen):
+        raise RecordingError("seen holds what is no Source")
+    if not isinstance(engine["extra_body"], dict) or not isinstance(engine["model"], str | None):
+        raise RecordingError("engine.extra_body is no object, or engine.model no text")
+    if not isinstance(started["answer_id"], str) or not _is_time(started["now"]):
+        raise RecordingError("started has no answer_id, or no time")
     return recipe, Started(
         now=float(started["now"]),
         answer_id=started["answer_id"],

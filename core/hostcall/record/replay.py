@@ -31,7 +31,7 @@ def difference(recording: Recording, commands: list[Command]) -> str | None:
     """Return how a replay's end differs from the recorded one, or None."""
     last = commands[-1] if commands else None
     if recording.finish is None:
-        return None if not isinstance(last, Finish) else "the recording has no end, and the replay has one"
+        return "the recording has no end: it was cut off, and there is nothing to compare with"
     if not isinstance(last, Finish):
         return "the replay does not come to its end"
     if last == recording.finish:

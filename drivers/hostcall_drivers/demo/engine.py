@@ -165,7 +165,7 @@ def _answer(turn: Turn) -> str:
     sources = [*turn.pages, *(one for one in turn.results if all(one.number != page.number for page in turn.pages))]
     if not sources:
         return (
-            f"I can only quote pages, and none was read for this question. Ask with the web on. {DISCLAIMER}"
+            f"I can only quote pages, and none could be read for this question. {DISCLAIMER}"
             if not turn.searches
             else f"The search found nothing for “{turn.question[:200]}”. {DISCLAIMER}"
         )

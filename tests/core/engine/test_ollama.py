@@ -176,3 +176,19 @@ def test_either_sign_of_tool_support_is_enough(status: int, value: Any, rescue: 
     learned = wire.read_probe(status, json.dumps(value).encode(), Capabilities())
     assert (learned.rescue, learned.probed) == (rescue, probed)
     assert wire.read_probe(200, b"{", Capabilities()) == Capabilities()
+
+
+def test_an_error_body_without_end_is_an_error_long_before() -> None:
+    decoder = OllamaDecoder("r1.e0", Limits())
+    decoder.head(500, ())
+    fed = 0
+    while not decoder.over:
+        decoder.feed(b"x" * 1000)
+        fed += 1000
+    assert decoder.fault is not None
+    assert fed < 70_000
+
+
+def test_counts_that_are_none_count_nothing() -> None:
+    (chunk,) = OllamaDecoder("r1.e0", Limits()).feed(line(done=True, prompt_eval_count=True, eval_count=-5))
+    assert chunk.usage == Usage(0, 0)

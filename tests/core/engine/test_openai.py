@@ -244,3 +244,14 @@ def test_small_readers_take_anything() -> None:
     assert read_usage([]) is None
     assert read_usage({"prompt_tokens": "x", "completion_tokens": 2}) == Usage(0, 2)
     assert read_fragment({"id": 3, "function": {"name": 4, "arguments": 5}}) == CallFragment()
+
+
+def test_an_error_body_without_end_is_an_error_long_before() -> None:
+    decoder = OpenAIDecoder("r1.e0", Limits())
+    decoder.head(500, ())
+    fed = 0
+    while not decoder.over:
+        decoder.feed(b"x" * 1000)
+        fed += 1000
+    assert decoder.fault is not None
+    assert fed < 70_000
