@@ -65,11 +65,18 @@ def cli(context: click.Context, journal: Path | None) -> None:
         handler = logging.FileHandler(journal, delay=False) if journal is not None else logging.NullHandler()
     except OSError as error:
         raise click.BadParameter(f"{journal} cannot be written: {error.strerror}", param_hint="--journal") from error
-    context.call_on_close(handler.close)
     logger = logging.getLogger(LOGGER)
-    logger.handlers[:] = [handler]
+    logger.addHandler(handler)
+    # What the screen says of a refusal is enough there; the line is for the file.
     logger.propagate = False
     logger.setLevel(logging.INFO)
+
+    def end() -> None:
+        logger.removeHandler(handler)
+        logger.propagate = True
+        handler.close()
+
+    context.call_on_close(end)
 
 
 def finite(_context: click.Context, _parameter: click.Parameter, value: float) -> float:

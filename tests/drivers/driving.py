@@ -1,5 +1,6 @@
 """One way to carry an answer out on either driver, so that one set of cases serves both."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -138,6 +139,15 @@ def _trio(
 def open_descriptors() -> int:
     """Return how many descriptors this process has open."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def descriptors() -> set[str]:
+    """Return what is open, with names, for the report of a test that fails."""
+    named = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            named.add(f"{entry.name} {entry.readlink()}")
+    return named
 
 
 def settled_descriptors(most: int, seconds: float = 8.0) -> int:

@@ -24,7 +24,7 @@ from hostcall.record import recording
 from hostcall.record.replay import difference, replay
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.recorder import FileRecorder
-from tests.drivers.driving import KINDS, QUICK, Kind, carry_out, open_descriptors, settled_descriptors
+from tests.drivers.driving import KINDS, QUICK, Kind, carry_out, descriptors, open_descriptors, settled_descriptors
 from tests.drivers.servers import (
     PUBLIC_V4,
     PUBLIC_V6,
@@ -58,9 +58,9 @@ def authority() -> Authority:
 @pytest.fixture(autouse=True)
 def nothing_left_open() -> Iterator[None]:
     """No descriptor outlives a case, whatever happened in it."""
-    before = open_descriptors()
+    before, named = open_descriptors(), descriptors()
     yield
-    assert settled_descriptors(before) <= before
+    assert settled_descriptors(before) <= before, descriptors() - named
 
 
 def ports(server: Server, ip: str = PUBLIC_V4) -> dict[tuple[str, int], tuple[str, int]]:
