@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Exported, so that a question may hold quotes.
 QUESTION ?= How do I run a function in a new thread and wait until it is done?
+# As it was typed: make would read a dollar sign in it as a variable of its own.
+override QUESTION := $(value QUESTION)
 export QUESTION
 
 .PHONY: demo check lint test cases wheel fuzz mutants bench clean

@@ -1,5 +1,7 @@
 """What only the blocking driver does: a cancel from another thread, and several answers in one thread."""
 
+import contextlib
+import socket
 import threading
 import time
 from typing import Any
@@ -154,3 +156,24 @@ def test_the_tls_settings_for_pages_check_names() -> None:
     driver = SyncDriver("http://127.0.0.1:9", deny_networks=())
     assert driver.tls_for_pages.check_hostname
     assert driver.tls_for_pages is driver.tls_for_pages
+
+
+def test_a_cancel_wakes_a_connect_that_nobody_answers() -> None:
+    """A listener whose queue is full takes no connection and refuses none: the connect waits."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        driver = stack.enter_context(SyncDriver(f"http://127.0.0.1:{port}", deny_networks=[]))
+        run = stack.enter_context(driver.run(Answer(QUESTION, web=False)))
+        timer = threading.Timer(0.3, run.cancel)
+        timer.start()
+        begun = time.monotonic()
+        assert finish(run).why_stopped == "cancelled"
+        assert time.monotonic() - begun < 5
+        timer.join()
