@@ -78,7 +78,8 @@ class TrioDriver:
         engine_key: Sent to the engine as a bearer token, and nowhere else.
         handlers: Name to function of each host tool: takes the arguments, returns the content. Async, or blocking,
             which then runs in a worker thread.
-        approve: Asked before a tool with side effects runs; without it every such call is refused.
+        approve: Asked before a tool with side effects runs, async or in a worker thread. Only True allows; without it,
+            and when it raises, the call is refused.
         resolver: Name to addresses, both families.
         network: What connects; the default is the real network.
         journal: What writes the line of each page request (rule 8).
