@@ -80,8 +80,8 @@ class SyncDriver:
         search_url: Where SearXNG is; an answer with the web on needs it.
         engine_key: Sent to the engine as a bearer token, and nowhere else.
         handlers: Name to function of each host tool: takes the arguments, returns the content.
-        approve: Asked before a tool with side effects runs. Only True allows; without it, and when it raises, the call is
-            refused.
+        approve: Asked before a tool with side effects runs. Only True allows; without it,
+            and when it raises, the call is refused.
         resolver: Name to addresses, both families.
         network: What connects; the default is the real network.
         journal: What writes the line of each page request (rule 8).
