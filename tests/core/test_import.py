@@ -51,6 +51,11 @@ def test_the_language_alone_brings_no_machine(modules: dict[str, list[str]]) -> 
     assert "lxml.etree" not in modules["language"]
 
 
+def test_the_page_reader_comes_with_the_first_page(modules: dict[str, list[str]]) -> None:
+    assert "hostcall.web.crawl" in modules["all"]
+    assert [name for name in modules["all"] if name.startswith(("hostcall.web.page", "lxml"))] == []
+
+
 def test_an_unknown_name_is_an_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         hostcall.Nothing  # noqa: B018 - looking is the test

@@ -19,7 +19,6 @@ from hostcall.machine import Live, Slots
 from hostcall.web.address import Address, parse_address
 from hostcall.web.fetch import BUDGET_SPENT, CANCELLED, Fetch, Fetched
 from hostcall.web.networks import Networks
-from hostcall.web.page import read_page
 from hostcall.web.report import CrawlReport, ReadPage, report_text
 from hostcall.web.seen import SeenHosts, same_site
 from hostcall.web.settings import Web
@@ -161,6 +160,9 @@ class Crawl:
     def _finish(self, page: _Page, result: Fetched | Refused) -> None:
         self._slots.free()
         if isinstance(result, Fetched):
+            # The page reader and lxml are a fifth of what the import of `Answer` would cost.
+            from hostcall.web.page import read_page
+
             # The whole text: what is shown of it is cut later, and may be read on from there.
             text = read_page(result.data, result.content_type, result.final.text, max_chars=self._limits.page_bytes)
             page.outcome = ReadPage(
