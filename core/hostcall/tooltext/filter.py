@@ -355,7 +355,8 @@ class TextFilter(Outside):
         end = tape.here if cut else tape.cut_at
         raw = "".join(raw for raw, _ in tape.out) + (tape.text(tape.cut_at, end) if cut else "")
         if block.lead:
-            self._parking.add(Parked("dropped" if self._trim == "white" else "reasoning", block.lead))
+            kind: Literal["dropped", "reasoning"] = "dropped" if self._trim == "white" else "reasoning"
+            self._parking.add(Parked(kind, block.lead, why="white space"))
         self._parking.add(Parked("call", raw, tuple(known), block.chosen[0].name))
         self._trim = ""
         self._out.append(Remark("parked", raw, known[0][1].name))

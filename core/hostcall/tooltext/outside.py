@@ -224,7 +224,7 @@ class Outside:
         self._pos = max(self._pos, upto)
         if self._trim and text:
             solid = text.lstrip(WHITE) if self._trim == "white" else text.removeprefix("\n")
-            self._tell("dropped", text[: len(text) - len(solid)], "white space")
+            self._discard(text[: len(text) - len(solid)], "white space")
             text = solid
             if text:
                 self._trim = ""
@@ -237,7 +237,7 @@ class Outside:
         self._blank_line = (line > 0 or self._blank_line) and not text[line:].strip(" \t\r")
         self._last = text[-1]
         if self._parking.items:
-            if not text.strip(WHITE):
+            if not text.strip(WHITE) and self._parking.takes(text):
                 self._parking.add(Parked("reasoning" if kind is Reasoning else "text", text))
                 return
             self._flush()
@@ -251,7 +251,7 @@ class Outside:
         """Something followed: what was parked was a draft."""
         for item in self._parking.take():
             if item.kind == "dropped":
-                self._tell("dropped", item.raw, "reasoning closes")
+                self._tell("dropped", item.raw, item.why)
             else:
                 kind = Text if item.kind == "text" else Reasoning
                 if item.calls:
@@ -262,10 +262,18 @@ class Outside:
     def _drop(self, upto: int, why: str) -> None:
         raw = self._buffer[self._pos : upto]
         self._pos = upto
-        if self._parking.items and raw:
-            self._parking.add(Parked("dropped", raw))
-        else:
-            self._tell("dropped", raw, why)
+        self._discard(raw, why)
+
+    def _discard(self, raw: str, why: str) -> None:
+        """Drop a stretch. Behind a parked call it waits with the call: the trace follows the order of the text."""
+        if not raw:
+            return
+        if self._parking.takes(raw):
+            self._parking.add(Parked("dropped", raw, why=why))
+            return
+        if self._parking.items:
+            self._flush()
+        self._tell("dropped", raw, why)
 
     def _show_solid(self, start: int) -> None:
         white = self._white_before(start)

@@ -1,10 +1,12 @@
 """Calls and tags inside reasoning, where answers start, and what is given back at the limit."""
 
+import tracemalloc
 from typing import Literal
 
 import pytest
 
-from hostcall.tooltext import Reasoning, Text, TextFilter, ToolCall
+from fuzz.fuzz_tooltext import merged
+from hostcall.tooltext import Decision, Reasoning, Text, TextFilter, ToolCall
 from tests.core.tooltext.renders import TOOLS
 
 REASONING: dict[str, tuple[str, str, str, int, Literal["stop", "length"]]] = {
@@ -84,3 +86,36 @@ def test_a_block_that_shows_itself_too_late_is_looked_through_again_however_it_w
     out = [found for at in range(0, len(raw), size) for found in text_filter.feed(raw[at : at + size])]
     out += text_filter.finish("stop")
     assert sum(isinstance(piece, ToolCall) for piece in out) == 1
+
+
+@pytest.mark.parametrize(
+    "behind", ["\nb", "</think>\nb", "</think>\n\n", " </think> \n<tool_call>", "\n</think>", " b"]
+)
+@pytest.mark.parametrize("lead", ["", "\n", "a\n"])
+def test_a_trace_behind_a_parked_call_follows_the_order_of_the_text(lead: str, behind: str) -> None:
+    raw = f'<think>{lead}<tool_call>{{"name": "search"}}</tool_call>{behind}'
+    for pieces in ([raw], list(raw)):
+        decisions: list[Decision] = []
+        text_filter = TextFilter(TOOLS, trace=decisions)
+        for piece in pieces:
+            text_filter.feed(piece)
+        text_filter.finish("stop")
+        assert "".join(decision.raw for decision in decisions) == raw
+
+
+@pytest.mark.parametrize("behind", [" ", "</think>" + " " * 256])
+def test_white_space_without_end_behind_a_parked_call_is_not_kept_without_end(behind: str) -> None:
+    """It makes the call a draft as text would, at the limit of what is held, however it was cut."""
+    raw = '<think><tool_call>{"name": "search"}</tool_call>' + behind
+    text_filter = TextFilter(TOOLS, max_hold=65_536)
+    out = text_filter.feed(raw)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    out += [found for _ in range(66_000) for found in text_filter.feed("\n")]
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held <= 2 * 1024 * 1024
+    out += text_filter.finish("stop")
+    assert not any(isinstance(piece, ToolCall) for piece in out)
+    whole = TextFilter(TOOLS, max_hold=65_536)
+    assert merged(out) == merged(whole.feed(raw + "\n" * 66_000) + whole.finish("stop"))
