@@ -1,9 +1,14 @@
 """What the text filter costs for each 4-character chunk: ``python -m tests.bench.filter``.
 
 Prints nanoseconds a chunk with every dialect armed, from 10 kB to 1 MB, beside two floors of the same run: the shortest
-loop that looks for one character and keeps the chunks, and the parsers of SGLang where `llm-router-utils` is installed.
-Exit 0 only when prose and an argument cost at most 0.4 µs or six floors a chunk, and nothing more than 1.3 times as
-much at 1 MB as at 10 kB.
+loop that looks for one character and keeps the chunks, and the parsers of SGLang where they are installed. Exit 0 only
+when prose and an argument cost at most 0.4 µs or six floors a chunk, and nothing more than 1.3 times as much at 1 MB as
+at 10 kB.
+
+SGLang's parsers come with the dependency group `sglang`. It pins old clients, so it wants an environment of its own::
+
+    python -m venv build/sglang && build/sglang/bin/pip install --group sglang attrs lxml idna
+    PYTHONPATH=core:. build/sglang/bin/python -m tests.bench.filter
 """
 
 import gc
@@ -24,6 +29,7 @@ TOOLS = [
         },
     }
 ]
+SGLANG = "llm_router_utils.sglang.srt"
 SIZES = (10_000, 100_000, 1_000_000)
 MOST_NANOSECONDS = 400.0
 MOST_FLOORS = 6.0
@@ -112,8 +118,8 @@ def nanoseconds(run: Callable[[list[str]], None], chunks: list[str], *, seconds:
 def peers() -> dict[str, Callable[[list[str]], None]]:
     """Return SGLang's detectors, where they are installed."""
     try:
-        found = importlib.import_module("llm_router_utils.function_call.function_call_parser")
-        protocol = importlib.import_module("llm_router_utils.protocol")
+        found = importlib.import_module(f"{SGLANG}.function_call.function_call_parser")
+        protocol = importlib.import_module(f"{SGLANG}.entrypoints.openai.protocol")
     except ImportError:
         return {}
     tools = [protocol.Tool(**tool) for tool in TOOLS]
