@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from hostcall.answer.answer import Answer
     from hostcall.answer.reading import Reading
     from hostcall.answer.tools import Tool
-    from hostcall.engine.capabilities import capabilities_for
+    from hostcall.engine.capabilities import Row, read_rows, write_row
     from hostcall.engine.settings import Engine
 
 __version__ = "0.1.0"
@@ -130,6 +130,7 @@ __all__ = [
     "ResponseStarted",
     "Result",
     "Rewrite",
+    "Row",
     "RunTool",
     "SearchResult",
     "SettingsError",
@@ -147,7 +148,8 @@ __all__ = [
     "Wait",
     "Web",
     "Woken",
-    "capabilities_for",
+    "read_rows",
+    "write_row",
 ]
 
 _HOMES = {
@@ -155,7 +157,9 @@ _HOMES = {
     "Reading": "answer.reading",
     "Tool": "answer.tools",
     "Engine": "engine.settings",
-    "capabilities_for": "engine.capabilities",
+    "Row": "engine.capabilities",
+    "read_rows": "engine.capabilities",
+    "write_row": "engine.capabilities",
 }
 """What is loaded when it is first asked for: the machines bring the page reader and forty dialects with them, and a
 program that only passes events and commands on needs neither."""

@@ -7,13 +7,22 @@ be used without the libraries of the other.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hostcall_drivers.engines import EngineAt, Engines, known_rows
     from hostcall_drivers.journal import Journal, SystemdHandler
     from hostcall_drivers.sync import SyncDriver
     from hostcall_drivers.trio import TrioDriver
 
-__all__ = ["Journal", "SyncDriver", "SystemdHandler", "TrioDriver"]
+__all__ = ["EngineAt", "Engines", "Journal", "SyncDriver", "SystemdHandler", "TrioDriver", "known_rows"]
 
-_HOMES = {"Journal": "journal", "SystemdHandler": "journal", "SyncDriver": "sync", "TrioDriver": "trio"}
+_HOMES = {
+    "EngineAt": "engines",
+    "Engines": "engines",
+    "known_rows": "engines",
+    "Journal": "journal",
+    "SystemdHandler": "journal",
+    "SyncDriver": "sync",
+    "TrioDriver": "trio",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,6 @@ from hostcall.answer.reading import Reading
 from hostcall.answer.tools import offered_tools
 from hostcall.commands import Finish
 from hostcall.data import Result
-from hostcall.engine.capabilities import capabilities_for
 from hostcall.engine.settings import Engine
 from hostcall.errors import HostcallError, LocalProtocolError
 from hostcall.limits import Limits
@@ -34,8 +33,11 @@ from hostcall.record.replay import difference, replay
 from hostcall.tooltext import Reasoning, Remark, Text, TextFilter, ToolCall
 from hostcall.web.settings import Web
 from hostcall_drivers.checks import check_engine, check_search
+from hostcall_drivers.engines import known_rows
 from hostcall_drivers.journal import LOGGER, Journal
+from hostcall_drivers.options import engine_options, read_engines
 from hostcall_drivers.recorder import FileRecorder
+from hostcall_drivers.saved import folder
 from hostcall_drivers.terminal import Screen, clean
 from hostcall_drivers.trio import TrioDriver
 
@@ -88,10 +90,8 @@ def finite(_context: click.Context, _parameter: click.Parameter, value: float) -
 
 @cli.command()
 @click.argument("question")
-@click.option("--engine", "engine_url", required=True, help="The engine, like http://127.0.0.1:8080.")
+@engine_options
 @click.option("--search", "search_url", help="SearXNG, like http://127.0.0.1:8888; without it there are no web tools.")
-@click.option("--model", help="The model's name, where the engine serves several.")
-@click.option("--key", envvar="HOSTCALL_ENGINE_KEY", help="The engine's key (or HOSTCALL_ENGINE_KEY).")
 @click.option("--system", help="A system message of your own.")
 @click.option("--no-research", is_flag=True, help="No plan, no sub-questions, no kinds of search.")
 @click.option(
@@ -107,10 +107,12 @@ def finite(_context: click.Context, _parameter: click.Parameter, value: float) -
 @record_option
 def ask(
     question: str,
-    engine_url: str,
-    search_url: str | None,
+    addresses: tuple[str, ...],
     model: str | None,
-    key: str | None,
+    keys: tuple[str, ...],
+    rows: tuple[str, ...],
+    ca: Path | None,
+    search_url: str | None,
     system: str | None,
     no_research: bool,
     seconds: float,
@@ -121,24 +123,27 @@ def ask(
     """Answer QUESTION."""
     conversation = [{"role": "system", "content": system}] if system else []
     web = Web(allow_networks=allow_network, deny_networks=deny_network)
+    engines, tls = read_engines(addresses, keys, rows, ca)
     recipe = Recipe(
         conversation=[*conversation, {"role": "user", "content": question}],
-        engine=Engine(model=model, capabilities=capabilities_for("llama-server")),
         web=web if search_url is not None else False,
         research=not no_research,
         limits=Limits(answer_seconds=seconds),
     )
     if not question.strip():
         raise click.UsageError("the question is empty")
-    answer = recipe.answer()
+    recipe.answer()  # what is wrong with the settings is told before anything is asked
 
     async def run() -> int:
         recorder = FileRecorder(record, recipe) if record is not None else None
-        async with TrioDriver(engine_url, search_url, engine_key=key, record=recorder, journal=Journal()) as driver:
-            await check_engine(driver, model)
+        async with TrioDriver(engines, search_url, services_tls=tls, record=recorder, journal=Journal()) as driver:
+            named = await check_engine(driver, model, rows=None if rows else folder(os.environ))
             if driver.search is not None:
                 await check_search(driver)
-            return await show(driver, answer)
+            asked = attrs.evolve(recipe, engine=engines.settings(named))
+            if recorder is not None:
+                recorder.recipe = asked
+            return await show(driver, asked.answer())
 
     exit_with(run)
 
@@ -159,7 +164,7 @@ def demo(question: str | None, gguf: Path | None, record: Path | None) -> None:
         raise click.UsageError("the question is empty")
     recipe = Recipe(
         conversation=[{"role": "user", "content": asked}],
-        engine=Engine(capabilities=capabilities_for("llama-server")),
+        engine=Engine(capabilities=known_rows()["llama-server"].capabilities),
     )
 
     async def run() -> int:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from hostcall.commands import Command, Finish
+from hostcall.engine.settings import Engine
 from hostcall.errors import SettingsError
 from hostcall.events import Event
 from hostcall.record.recording import Started
+from hostcall_drivers.engines import EngineAt, Engines
 from hostcall_drivers.services import Service
 
 Handlers: TypeAlias = Mapping[str, Callable[..., Any]]
@@ -19,6 +21,8 @@ class Runnable(Protocol):
 
     answer_id: str
 
+    @property
+    def engine(self) -> Engine | None: ...
     @property
     def finished(self) -> bool: ...
     @property
@@ -42,6 +46,34 @@ class Recorder(Protocol):
 READ_BYTES = 65_536
 NOTICES_WAITING = 64
 """Notices that wait for their reader before the engine is left waiting too."""
+
+
+def engines_of(engines: str | Engines, key: str | None) -> Engines:
+    """Return the engines that a driver was given: the address of one, or all of the operator's.
+
+    Raises:
+        SettingsError: The address is none, or a key came beside engines that have their own.
+    """
+    if isinstance(engines, str):
+        return Engines([EngineAt(service=Service.at(engines, name="engine", key=key))])
+    if key is not None:
+        raise SettingsError("engine_key goes with one address; engines bring their own keys")
+    return engines
+
+
+def engine_at(answer: Runnable, engines: Engines) -> EngineAt:
+    """Return the engine that an answer asks.
+
+    Raises:
+        SettingsError: The driver has none of that name.
+    """
+    return engines.named(answer.engine.name if answer.engine is not None else "")
+
+
+def learn(answer: Runnable, finish: Finish, engines: Engines) -> None:
+    """Keep what an answer learned of its engine."""
+    if answer.engine is not None:
+        engines.learn(answer.engine, finish.result.capabilities)
 
 
 def check_handlers(answer: Runnable, handlers: Handlers, search: Service | None) -> None:

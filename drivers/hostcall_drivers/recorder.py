@@ -16,14 +16,14 @@ class FileRecorder:
 
     Args:
         path: Where it is written, with the mode 0600: it holds the conversation and page text.
-        recipe: What the answer is made from.
+        recipe: What the answer is made from; it may be set anew until the answer starts.
 
     Raises:
         SettingsError: The file cannot be written.
     """
 
     def __init__(self, path: Path, recipe: Recipe) -> None:
-        self._recipe = recipe
+        self.recipe = recipe
         self._path = path
         self._used = False
         try:
@@ -42,7 +42,7 @@ class FileRecorder:
         if self._used:
             raise SettingsError("a recording is one answer's: make another FileRecorder")
         self._used = True
-        self._write(header(self._recipe, started))
+        self._write(header(self.recipe, started))
 
     def event(self, now: float, event: Event) -> None:
         """Write the line of an event."""

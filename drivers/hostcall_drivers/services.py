@@ -4,6 +4,7 @@ Pure: addresses are read and requests are built here, the drivers send them.
 """
 
 import ssl
+from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -28,19 +29,32 @@ class Service:
     """What stands before every path: a service may live under one."""
     key: str | None = attrs.field(default=None, repr=False)
     """Sent as a bearer token. Never part of a core's request, so never in a recording or a log."""
+    socket: str | None = None
+    """The unix socket that is connected to in the host's place."""
+    tls: ssl.SSLContext | None = attrs.field(default=None, repr=False)
+    """For https; None: the driver's."""
 
     @classmethod
-    def at(cls, url: str, *, name: str, key: str | None = None) -> "Service":
+    def at(cls, url: str, *, name: str, key: str | None = None, tls: ssl.SSLContext | None = None) -> "Service":
         """Read the address of a service.
 
         Args:
-            url: As the operator wrote it: ``http://127.0.0.1:8080``, with or without ``/v1``.
+            url: As the operator wrote it: ``http://127.0.0.1:8080``, with or without ``/v1``; or a unix socket,
+                ``unix:/run/engine.sock``.
             name: What the address is of, for the error.
             key: The bearer token.
+            tls: For https, in the place of the driver's.
 
         Raises:
-            SettingsError: It is no http or https address; the message says what one looks like.
+            SettingsError: It is no such address; the message says what one looks like.
         """
+        key = _key(name, key)
+        if url.strip().lower().startswith("unix:"):
+            # ``unix:/path`` and ``unix:///path`` alike.
+            path = "/" + url.strip()[5:].lstrip("/")
+            if path == "/" or "\0" in path or not url.strip()[5:].startswith("/"):
+                raise SettingsError(f"the {name} address {url!r} is not one: write a socket like unix:/run/engine.sock")
+            return cls("http", "localhost", 80, "", key, socket=path)
         wrong = SettingsError(f"the {name} address {url!r} is not one: write it like http://127.0.0.1:8080")
         try:
             parts = urlsplit(url.strip())
@@ -56,16 +70,15 @@ class Service:
             raise wrong
         if not all(0 < len(label) <= 63 for label in labels):
             raise wrong
-        key = key.strip() if key is not None else None
-        if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
-            raise SettingsError(f"the {name} key is empty or holds characters that cannot be sent")
         # Engines are given with and without the version in their path; the core's own path begins with it.
         prefix = parts.path.rstrip("/").removesuffix("/v1")
-        return cls(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), prefix, key)
+        return cls(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), prefix, key, tls=tls)
 
     @property
     def text(self) -> str:
         """The address, for messages."""
+        if self.socket is not None:
+            return f"unix:{self.socket}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{self.prefix}"
 
@@ -89,6 +102,38 @@ class Service:
         if request.body:
             fields.append((b"Content-Length", str(len(request.body)).encode()))
         return fields
+
+
+def _key(name: str, key: str | None) -> str | None:
+    if key is None:
+        return None
+    key = key.strip()
+    if not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise SettingsError(f"the {name} key is empty or holds characters that cannot be sent")
+    return key
+
+
+def peer_of(address: object) -> str | None:
+    """Return the address of the other end as the socket says it; a unix socket's has none."""
+    return str(address[0]) if isinstance(address, tuple) and address else None
+
+
+def service_tls_context(ca: Path | None = None) -> ssl.SSLContext:
+    """Return the TLS settings for the operator's services: the system's authorities, and those of a file.
+
+    Raises:
+        SettingsError: The file cannot be read, or holds no certificate.
+    """
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if ca is not None:
+        try:
+            context.load_verify_locations(cafile=ca)
+        except ssl.SSLError as error:
+            raise SettingsError(f"the authority {str(ca)!r} holds no certificate in PEM form") from error
+        except OSError as error:
+            raise SettingsError(f"the authority {str(ca)!r} cannot be read: {error.strerror or error}") from error
+    return context
 
 
 def read_headers(headers: RawHeaders) -> Headers:

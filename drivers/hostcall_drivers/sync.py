@@ -56,11 +56,15 @@ from hostcall_drivers.common import (
     Recorder,
     Runnable,
     check_handlers,
+    engine_at,
+    engines_of,
+    learn,
     page_tls_context,
     tool_content,
 )
+from hostcall_drivers.engines import Engines
 from hostcall_drivers.journal import Journal
-from hostcall_drivers.services import Service, failure_of, read_headers
+from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream, Wakeable
 from hostcall_drivers.wire import Exchange
 
@@ -76,9 +80,9 @@ class SyncDriver:
     """Carries answers out with blocking calls; threads may share one driver, an answer a thread.
 
     Args:
-        engine_url: Where the engine is: ``http://127.0.0.1:8080``.
+        engine: Where the engine is: ``http://127.0.0.1:8080``, or ``unix:/run/engine.sock``; or several, as `Engines`.
         search_url: Where SearXNG is; an answer with the web on needs it.
-        engine_key: Sent to the engine as a bearer token, and nowhere else.
+        engine_key: Sent to the one engine as a bearer token, and nowhere else.
         handlers: Name to function of each host tool: takes the arguments, returns the content.
         approve: Asked before a tool with side effects runs. Only True allows; without it,
             and when it raises, the call is refused.
@@ -92,12 +96,12 @@ class SyncDriver:
             neighbours.
 
     Raises:
-        SettingsError: An address is none.
+        SettingsError: An address is none, or a key cannot be sent.
     """
 
     def __init__(
         self,
-        engine_url: str,
+        engine: str | Engines,
         search_url: str | None = None,
         *,
         engine_key: str | None = None,
@@ -111,7 +115,7 @@ class SyncDriver:
         page_tls: ssl.SSLContext | None = None,
         deny_networks: Sequence[str] | None = None,
     ) -> None:
-        self.engine = Service.at(engine_url, name="engine", key=engine_key)
+        self.engines = engines_of(engine, engine_key)
         self.search = Service.at(search_url, name="search") if search_url is not None else None
         self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
         self.approve = approve
@@ -123,7 +127,7 @@ class SyncDriver:
         self.resolve = resolver or resolve.look_up
         self.services = SyncNetwork()
         self._tls = services_tls
-        self._pool: httpcore.ConnectionPool | None = None
+        self._pools: dict[tuple[str | None, ssl.SSLContext | None], httpcore.ConnectionPool] = {}
         self._making = threading.Lock()
 
     @contextlib.contextmanager
@@ -134,9 +138,11 @@ class SyncDriver:
         the answer.
 
         Raises:
-            SettingsError: The answer has a tool without a handler, or the web on and the driver no search service.
+            SettingsError: The answer has a tool without a handler, the web on and the driver no search service, or an
+                engine that the driver does not have.
         """
         check_handlers(answer, self.handlers, self.search)
+        engine_at(answer, self.engines)
         run = Run(self, answer)
         run.begin(answer_id or secrets.token_hex(8))
         try:
@@ -147,9 +153,9 @@ class SyncDriver:
     def close(self) -> None:
         """Close the connections that are kept to the services."""
         with self._making:
-            if self._pool is not None:
-                self._pool.close()
-                self._pool = None
+            while self._pools:
+                _, pool = self._pools.popitem()
+                pool.close()
 
     def __enter__(self) -> "SyncDriver":
         return self
@@ -157,19 +163,22 @@ class SyncDriver:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def pool(self) -> httpcore.ConnectionPool:
-        """The connections to the operator's services."""
+    def pool(self, service: Service) -> httpcore.ConnectionPool:
+        """Return the connections to a service of the operator's, and to others with the same TLS settings."""
         with self._making:
-            if self._pool is None:
-                self._pool = httpcore.ConnectionPool(
-                    ssl_context=self._tls,
+            if service.scheme == "https" and service.tls is None and self._tls is None:
+                self._tls = service_tls_context()
+            key = (service.socket, service.tls or self._tls)
+            if key not in self._pools:
+                self._pools[key] = httpcore.ConnectionPool(
+                    ssl_context=key[1],
+                    uds=service.socket,
                     max_connections=None,
                     max_keepalive_connections=16,
                     keepalive_expiry=30.0,
                     network_backend=self.services,
                 )
-            return self._pool
+            return self._pools[key]
 
     @property
     def tls_for_pages(self) -> ssl.SSLContext:
@@ -268,8 +277,10 @@ class Run:
                 case CallEngine() | CallSearch() | Resolve() | Connect() | RunTool() | AskApproval() | Wait():
                     self._waiting.append(command)
                 case _:
-                    if isinstance(command, Finish) and self._driver.record is not None:
-                        self._driver.record.finished(command)
+                    if isinstance(command, Finish):
+                        learn(self.answer, command, self._driver.engines)
+                        if self._driver.record is not None:
+                            self._driver.record.finished(command)
                     self._notices.append(command)
 
     def _stop_current(self) -> None:
@@ -283,7 +294,8 @@ class Run:
         driver = self._driver
         match request:
             case CallEngine():
-                yield from self._call(driver.engine, request.id, request.request, request.deadline, request.idle)
+                engine = engine_at(self.answer, driver.engines).service
+                yield from self._call(engine, request.id, request.request, request.deadline, request.idle)
             case CallSearch():
                 if driver.search is None:
                     raise AssertionError("an answer with the web on is refused without a search service")
@@ -305,7 +317,7 @@ class Run:
     ) -> Iterator[RequestEvent]:
         """Exchange one request with a service of the operator's."""
         try:
-            with self._driver.pool.stream(
+            with self._driver.pool(service).stream(
                 request.method,
                 service.url(request),
                 headers=service.headers(request),
@@ -313,7 +325,7 @@ class Run:
                 extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
             ) as response:
                 peer = response.extensions["network_stream"].get_extra_info("server_addr")
-                yield ResponseStarted(id_, response.status, read_headers(response.headers), peer[0])
+                yield ResponseStarted(id_, response.status, read_headers(response.headers), peer_of(peer))
                 for data in response.iter_stream():
                     yield BodyReceived(id_, data)
             yield ResponseEnded(id_)

@@ -175,6 +175,21 @@ class SyncNetwork(httpcore.NetworkBackend):
                     error = failed
             raise error
 
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[typing.Any] | None = None
+    ) -> SyncStream:
+        """Connect to a service on this machine."""
+        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                with self.waiting_on(sock):
+                    sock.settimeout(self.clock.remaining(timeout))
+                    sock.connect(path)
+            except OSError:
+                sock.close()
+                raise
+            return SyncStream(sock, self)
+
     def sleep(self, seconds: float) -> None:
         """Wait: httpcore does so between its own retries."""
         time.sleep(min(seconds, self.clock.remaining()))

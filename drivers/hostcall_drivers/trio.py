@@ -54,11 +54,15 @@ from hostcall_drivers.common import (
     Recorder,
     Runnable,
     check_handlers,
+    engine_at,
+    engines_of,
+    learn,
     page_tls_context,
     tool_content,
 )
+from hostcall_drivers.engines import Engines
 from hostcall_drivers.journal import Journal
-from hostcall_drivers.services import Service, failure_of, read_headers
+from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
 from hostcall_drivers.trio_network import Body, TrioNetwork, TrioStream, before_reading
 from hostcall_drivers.wire import Exchange
 
@@ -73,9 +77,9 @@ class TrioDriver:
     """Carries answers out on trio; one driver serves any number of answers at once.
 
     Args:
-        engine_url: Where the engine is: ``http://127.0.0.1:8080``.
+        engine: Where the engine is: ``http://127.0.0.1:8080``, or ``unix:/run/engine.sock``; or several, as `Engines`.
         search_url: Where SearXNG is; an answer with the web on needs it.
-        engine_key: Sent to the engine as a bearer token, and nowhere else.
+        engine_key: Sent to the one engine as a bearer token, and nowhere else.
         handlers: Name to function of each host tool: takes the arguments, returns the content. Async, or blocking,
             which then runs in a worker thread.
         approve: Asked before a tool with side effects runs, async or in a worker thread. Only True allows; without it,
@@ -91,12 +95,12 @@ class TrioDriver:
         capacity: Requests open at once beside the engine's.
 
     Raises:
-        SettingsError: An address is none.
+        SettingsError: An address is none, or a key cannot be sent.
     """
 
     def __init__(
         self,
-        engine_url: str,
+        engine: str | Engines,
         search_url: str | None = None,
         *,
         engine_key: str | None = None,
@@ -111,7 +115,7 @@ class TrioDriver:
         deny_networks: Sequence[str] | None = None,
         capacity: int = 8,
     ) -> None:
-        self.engine = Service.at(engine_url, name="engine", key=engine_key)
+        self.engines = engines_of(engine, engine_key)
         self.search = Service.at(search_url, name="search") if search_url is not None else None
         self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
         self.approve = approve
@@ -125,7 +129,7 @@ class TrioDriver:
         self._resolver = resolver or self._look_up
         self._services = TrioNetwork()
         self._tls = services_tls
-        self._pool: httpcore.AsyncConnectionPool | None = None
+        self._pools: dict[tuple[str | None, ssl.SSLContext | None], httpcore.AsyncConnectionPool] = {}
 
     @contextlib.asynccontextmanager
     async def run(self, answer: Runnable, *, answer_id: str | None = None) -> AsyncIterator["Run"]:
@@ -135,9 +139,11 @@ class TrioDriver:
         and no socket of the answer is.
 
         Raises:
-            SettingsError: The answer has a tool without a handler, or the web on and the driver no search service.
+            SettingsError: The answer has a tool without a handler, the web on and the driver no search service, or an
+                engine that the driver does not have.
         """
         check_handlers(answer, self.handlers, self.search)
+        engine_at(answer, self.engines)
         inside: BaseException | None = None
         try:
             async with trio.open_nursery() as nursery:
@@ -158,9 +164,13 @@ class TrioDriver:
             raise
 
     @contextlib.asynccontextmanager
-    async def exchange(self, request: HttpRequest) -> AsyncIterator[httpcore.Response]:
-        """Send one request to the engine as it is, for a host that passes requests through."""
-        async with self.sent(self.engine, request) as response:
+    async def exchange(self, request: HttpRequest, engine: str = "") -> AsyncIterator[httpcore.Response]:
+        """Send one request to an engine as it is, for a host that passes requests through.
+
+        Raises:
+            SettingsError: There is no engine of that name.
+        """
+        async with self.sent(self.engines.named(engine).service, request) as response:
             yield response
 
     @contextlib.asynccontextmanager
@@ -168,7 +178,7 @@ class TrioDriver:
         self, service: Service, request: HttpRequest, idle: float | None = None
     ) -> AsyncIterator[httpcore.Response]:
         """Send a request to a service, and give its response until the block is left."""
-        response = await self.pool.handle_async_request(
+        response = await self.pool(service).handle_async_request(
             httpcore.Request(
                 request.method,
                 service.url(request),
@@ -184,9 +194,9 @@ class TrioDriver:
 
     async def aclose(self) -> None:
         """Close the connections that are kept to the services."""
-        if self._pool is not None:
-            await self._pool.aclose()
-            self._pool = None
+        while self._pools:
+            _, pool = self._pools.popitem()
+            await pool.aclose()
 
     async def __aenter__(self) -> "TrioDriver":
         return self
@@ -194,18 +204,21 @@ class TrioDriver:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    @property
-    def pool(self) -> httpcore.AsyncConnectionPool:
-        """The connections to the operator's services."""
-        if self._pool is None:
-            self._pool = httpcore.AsyncConnectionPool(
-                ssl_context=self._tls,
+    def pool(self, service: Service) -> httpcore.AsyncConnectionPool:
+        """Return the connections to a service of the operator's, and to others with the same TLS settings."""
+        if service.scheme == "https" and service.tls is None and self._tls is None:
+            self._tls = service_tls_context()
+        key = (service.socket, service.tls or self._tls)
+        if key not in self._pools:
+            self._pools[key] = httpcore.AsyncConnectionPool(
+                ssl_context=key[1],
+                uds=service.socket,
                 max_connections=None,
                 max_keepalive_connections=16,
                 keepalive_expiry=30.0,
                 network_backend=self._services,
             )
-        return self._pool
+        return self._pools[key]
 
     async def resolve(self, host: str) -> Sequence[str]:
         """Look a name up once."""
@@ -290,8 +303,10 @@ class Run:
                     self._scopes[command.id] = scope
                     self._nursery.start_soon(self._perform, command, scope)
                 case _:
-                    if isinstance(command, Finish) and self._driver.record is not None:
-                        self._driver.record.finished(command)
+                    if isinstance(command, Finish):
+                        learn(self.answer, command, self._driver.engines)
+                        if self._driver.record is not None:
+                            self._driver.record.finished(command)
                     self._notices.append(command)
         self._readers.unpark_all()
 
@@ -312,7 +327,8 @@ class Run:
         driver = self._driver
         match request:
             case CallEngine():
-                await self._call(driver.engine, request.id, request.request, request.idle)
+                engine = engine_at(self.answer, driver.engines).service
+                await self._call(engine, request.id, request.request, request.idle)
             case CallSearch():
                 if driver.search is None:
                     raise AssertionError("an answer with the web on is refused without a search service")
@@ -337,7 +353,7 @@ class Run:
         try:
             async with self._driver.sent(service, request, idle) as response:
                 peer = response.extensions["network_stream"].get_extra_info("server_addr")
-                self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer[0]))
+                self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer_of(peer)))
                 async for data in response.aiter_stream():
                     self._tell(BodyReceived(id_, data))
             self._tell(ResponseEnded(id_))

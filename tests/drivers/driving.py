@@ -15,6 +15,7 @@ from hostcall.data import Result
 from hostcall.limits import Limits
 from hostcall_drivers.common import Runnable
 from hostcall_drivers.demo.mapped import AddressMap, MappedSyncNetwork, MappedTrioNetwork
+from hostcall_drivers.engines import Engines
 from hostcall_drivers.sync import SyncDriver
 from hostcall_drivers.trio import TrioDriver
 
@@ -47,7 +48,7 @@ def carry_out(
     kind: Kind,
     answer: Runnable,
     *,
-    engine: str = "http://127.0.0.1:9",
+    engine: str | Engines = "http://127.0.0.1:9",
     search: str | None = "http://127.0.0.1:9",
     ports: Mapping[tuple[str, int], tuple[str, int]] | None = None,
     names: Mapping[str, Sequence[str]] | Callable[[str], Sequence[str]] | None = None,
@@ -87,7 +88,7 @@ def carry_out(
 
 def _sync(
     answer: Runnable,
-    engine: str,
+    engine: str | Engines,
     search: str | None,
     lead: AddressMap,
     resolve: Callable[[str], Sequence[str]],
@@ -109,7 +110,7 @@ def _sync(
 
 def _trio(
     answer: Runnable,
-    engine: str,
+    engine: str | Engines,
     search: str | None,
     lead: AddressMap,
     resolve: Callable[[str], Sequence[str]],

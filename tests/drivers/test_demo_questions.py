@@ -10,7 +10,7 @@ def test_most_questions_are_answered_with_the_fact_and_a_right_citation() -> Non
     questions = answers.read(answers.QUESTIONS)
     assert len({question["module"] for question in questions if question["fact"]}) == 30
     judged = trio.run(answers.ask, questions)
-    assert sum(not judged[question["id"]][1] for question in questions if question["fact"]) >= 24
-    assert judged["none"][1] == ""
-    assert {result.why_stopped for result, _ in judged.values()} == {"answered"}
-    assert not any(citation.grade == "unknown" for result, _ in judged.values() for citation in result.citations)
+    assert sum(not judged[question["id"]].wrong for question in questions if question["fact"]) >= 24
+    assert judged["none"].wrong == ""
+    assert {asked.result.why_stopped for asked in judged.values()} == {"answered"}
+    assert not any(citation.grade == "unknown" for asked in judged.values() for citation in asked.result.citations)

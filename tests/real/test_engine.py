@@ -5,10 +5,10 @@ import pytest
 from hostcall.answer.answer import Answer
 from hostcall.answer.tools import Tool
 from hostcall.commands import ShowPage, ShowSearch, ShowText
-from hostcall.engine.capabilities import capabilities_for
 from hostcall.engine.settings import Engine
 from hostcall.limits import Limits
 from hostcall_drivers.cli import main
+from hostcall_drivers.engines import known_rows
 from tests.drivers.driving import KINDS, Kind, carry_out
 from tests.drivers.servers import PUBLIC_V4, Authority, Server, page, searxng, site
 
@@ -16,7 +16,9 @@ pytestmark = pytest.mark.engine
 
 RESULTS = [{"url": "https://docs.example.org/guide", "title": "The kettle guide", "content": "How a kettle boils."}]
 HTML = "<title>The kettle guide</title><p>On that hill the kettle boils at ninety-four degrees.</p>"
-ENGINE = Engine(capabilities=capabilities_for("llama-server"), extra_body={"temperature": 0, "max_tokens": 160})
+ENGINE = Engine(
+    capabilities=known_rows()["llama-server"].capabilities, extra_body={"temperature": 0, "max_tokens": 160}
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)

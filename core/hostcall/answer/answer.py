@@ -124,6 +124,11 @@ class Answer:
         return self._phase is Phase.DONE
 
     @property
+    def engine(self) -> Engine:
+        """The engine that is asked: its name says to the driver which one."""
+        return self._engine
+
+    @property
     def tool_names(self) -> tuple[str, ...]:
         """The host's tools, which a driver needs handlers for."""
         return tuple(self._tools)

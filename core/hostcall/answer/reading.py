@@ -61,6 +61,11 @@ class Reading:
         self.result: Result | None = None
 
     @property
+    def engine(self) -> None:
+        """No engine is asked."""
+        return
+
+    @property
     def tool_names(self) -> tuple[str, ...]:
         """No tool of a host is run."""
         return ()

@@ -84,6 +84,7 @@ def header(recipe: Recipe, started: Started) -> str:
         "hostcall": FORMAT,
         "conversation": list(recipe.conversation),
         "engine": {
+            "name": recipe.engine.name,
             "wire": recipe.engine.wire,
             "model": recipe.engine.model,
             "capabilities": codec.dump(recipe.engine.capabilities),
@@ -193,6 +194,7 @@ def _read_header(value: Mapping[str, Any]) -> tuple[Recipe, Started]:
     recipe = Recipe(
         conversation=value["conversation"],
         engine=Engine(
+            name=str(engine.get("name", "")),
             wire=engine["wire"],
             model=engine["model"],
             capabilities=capabilities,

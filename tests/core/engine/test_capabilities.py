@@ -1,0 +1,130 @@
+"""Rows of capabilities: read from TOML, written as TOML, and every mistake named."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostcall.data import Capabilities
+from hostcall.engine import capabilities
+from hostcall.engine.capabilities import Row, read_rows, recognised, write_row
+from hostcall.engine.models import read_models
+from hostcall.engine.settings import Engine
+from hostcall.errors import SettingsError
+
+SHIPPED = Path(capabilities.__file__).with_name("rows.toml").read_text(encoding="utf-8")
+
+words = st.text(max_size=20)
+rows = st.builds(
+    Row,
+    name=words,
+    title=words,
+    source=words,
+    wire=st.sampled_from(["openai", "ollama"]),
+    owned_by=st.lists(words, max_size=3).map(tuple),
+    address=words,
+    model=words,
+    capabilities=st.builds(
+        Capabilities,
+        tool_choice=st.lists(st.sampled_from(["none", "auto", "required"]), unique=True).map(tuple),
+        schema=st.booleans(),
+        answer_round=st.sampled_from(["no_tools", "same_tools"]),
+        reasoning_field=words,
+        echo_reasoning=st.sampled_from(["never", "tool_rounds", "always"]),
+        dialects=st.lists(words, max_size=3).map(tuple),
+        rescue=st.booleans(),
+        probed=st.booleans(),
+        overflow_words=st.lists(words, max_size=3).map(tuple),
+    ),
+)
+
+
+@given(rows)
+def test_what_is_written_is_read_again(row: Row) -> None:
+    assert read_rows(write_row(row)) == {row.name: row}
+
+
+def test_a_lone_surrogate_is_written_as_a_question_mark() -> None:
+    assert read_rows(write_row(Row(name="x", model="a\ud800b")))["x"].model == "a?b"
+
+
+def test_the_rows_that_ship_each_say_where_they_are_known_from() -> None:
+    known = read_rows(SHIPPED)
+    assert {"openai", "llama-server", "vllm", "lm-studio", "ollama", "strict-host", "stripping-proxy"} <= set(known)
+    for row in known.values():
+        assert row.title
+        assert row.source
+    assert known["openai"].capabilities == Capabilities()
+    assert known["ollama"].wire == "ollama"
+    assert known["stripping-proxy"].capabilities.rescue
+
+
+def test_the_row_without_anything_known_names_every_member() -> None:
+    """It is the one that an operator copies."""
+    first = SHIPPED.partition("[openai]\n")[2].partition("\n\n")[0]
+    named = [line.partition(" = ")[0] for line in first.splitlines()]
+    assert set(named) >= {field.name for field in attrs.fields(Capabilities)}
+
+
+@pytest.mark.parametrize(
+    ("owners", "name"),
+    [
+        (("llamacpp",), "llama-server"),
+        (("vllm",), "vllm"),
+        (("organization_owner",), "lm-studio"),
+        (("library",), "ollama"),
+        (("somebody", "library"), "ollama"),
+    ],
+)
+def test_an_engine_is_recognised_by_who_owns_its_models(owners: tuple[str, ...], name: str) -> None:
+    row = recognised(read_rows(SHIPPED), owners)
+    assert row is not None
+    assert row.name == name
+
+
+def test_an_owner_that_no_row_names_is_not_recognised() -> None:
+    assert recognised(read_rows(SHIPPED), ("openai", "me")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[x", "here: no TOML"),
+        ("x = 1", "x is no table"),
+        ("[x]\ntool_choices = []", "unknown member 'tool_choices'"),
+        ("[x]\ntool_choice = 'auto'", "x.tool_choice is no list of texts"),
+        ("[x]\ntool_choice = ['auto', 'any']", "holds 'any'; it may hold none, auto, required"),
+        ("[x]\nschema = 'yes'", "x.schema is no true or false"),
+        ("[x]\nreasoning_field = 1", "x.reasoning_field is no text"),
+        ("[x]\nwire = 'anthropic'", "x.wire is 'anthropic'; it may be openai or ollama"),
+        ("[x]\nwire = []", "x.wire is []"),
+        ("[x]\nanswer_round = 'tools'", "no_tools or same_tools"),
+    ],
+)
+def test_a_mistake_in_a_row_is_named(text: str, says: str) -> None:
+    with pytest.raises(SettingsError, match="here") as caught:
+        read_rows(text, where="here")
+    assert says in str(caught.value)
+
+
+def test_ollama_has_no_tool_choice_whatever_a_host_forgets_to_say() -> None:
+    assert Engine(wire="ollama").capabilities.tool_choice == ()
+    assert Engine().capabilities.tool_choice == ("none", "auto", "required")
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        (b'{"data": [{"id": "a", "owned_by": "vllm"}, {"id": "b", "owned_by": "vllm"}]}', (("a", "b"), ("vllm",))),
+        (b'{"data": [{"id": 1}, {"owned_by": "x"}, "y"]}', ((), ("x",))),
+        (b'{"data": {}}', ((), ())),
+        (b'{"object": "list", "data": null}', ((), ())),
+        (b"[]", ((), ())),
+        (b"<html>", ((), ())),
+        (b"[" * 100_000, ((), ())),
+    ],
+)
+def test_models_are_read_from_whatever_comes(body: bytes, read: tuple[object, object]) -> None:
+    assert read_models(body) == read
