@@ -202,7 +202,8 @@ class Receipt:
     result_bytes: int
     result_digest: str
     outcome: str
-    """``ran``, ``failed``, ``repeated``, ``refused``, ``over budget``, ``unknown``, ``fault``, ``cancelled``, …"""
+    """``ran``, ``failed``, ``repeated``, ``refused``, ``over budget``, ``unknown``, ``fault``, ``cancelled``,
+    ``stopped`` (it was running when the answer ended), …"""
     previous: str
     digest: str
 

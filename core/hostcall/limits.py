@@ -22,6 +22,9 @@ class Limits:
     """`max_tokens` of a forced round: an engine that ignores the force would else write to the end of its context."""
     cut_calls: int = 2
     """How often the model is told that a call was cut short by its own length limit."""
+    overlap: bool = True
+    """Whether a call that changes nothing may start while the model still writes. Where one request is open at a time,
+    it cannot."""
     parallel: int = 8
     """Requests that may be live at once beside the engine's."""
     answer_seconds: float = 600.0

@@ -17,31 +17,28 @@ from typing import Any, assert_never
 from hostcall.answer import plan, prompts
 from hostcall.answer.asking import Asker
 from hostcall.answer.budget import Budget
-from hostcall.answer.calls import Calls, make_calls
+from hostcall.answer.calls import Calls, host_call, make_calls
+from hostcall.answer.clock import Clock
 from hostcall.answer.ending import make_result
 from hostcall.answer.ledger import Ledger
 from hostcall.answer.plan import AnswerRound, End, ForcedRound, HostCall, Standing, Step, ToolRound
 from hostcall.answer.probe import PROBE_SECONDS, Probe
 from hostcall.answer.receipts import Chain
 from hostcall.answer.round import AskedCall, Reply, Round
-from hostcall.answer.tools import FETCH, SEARCH, Tool, offered_tools
+from hostcall.answer.tools import Tool, offered_tools
 from hostcall.answer.transcript import Transcript
-from hostcall.answer.world import Call, World, as_arguments
+from hostcall.answer.world import Call, World, seen_by
 from hostcall.commands import Cancel, Command, Finish, ShowProgress
 from hostcall.data import Result, Source, Usage, WhyStopped
 from hostcall.engine.faults import EngineFault
-from hostcall.engine.history import call_message, read_conversation, text_of
+from hostcall.engine.history import call_message, read_conversation
 from hostcall.engine.settings import Engine
 from hostcall.errors import LocalProtocolError, SettingsError
 from hostcall.events import Event, HostCancelled, RequestEvent
 from hostcall.limits import Limits
 from hostcall.machine import Live, Slots
 from hostcall.web.networks import Networks
-from hostcall.web.seen import SeenHosts, first_address
 from hostcall.web.settings import Web
-
-HOST_QUERY_CHARS = 400
-"""How much of a question the host's own search asks for."""
 
 
 class Phase(enum.Enum):
@@ -101,6 +98,8 @@ class Answer:
         self._probe: Probe | None = None
         self._round: Round | None = None
         self._calls: Calls | None = None
+        self._taken = 0
+        """How many calls of the round's reply are in `_calls` already, because they came whole while it went on."""
         self._reply: Reply | None = None
         """The reply whose calls are running; None when the host calls by itself."""
         self._rounds = 0
@@ -113,8 +112,7 @@ class Answer:
         self._thought = ""
         self._usage = Usage()
         self._quirks: dict[str, None] = {}
-        self._deadline = 0.0
-        self._asking_since: float | None = None
+        self._clock = Clock(limits.answer_seconds)
         self.answer_id = ""
         self.result: Result | None = None
 
@@ -170,7 +168,8 @@ class Answer:
         web = self._web or Web()
         networks = Networks.of(web, deny_networks)
         self.answer_id = answer_id
-        self._deadline = now + self._limits.answer_seconds
+        self._clock.start(now)
+        self._overlap = self._limits.overlap and capacity > 1
         self._world = World(
             limits=self._limits,
             web=self._web,
@@ -178,12 +177,12 @@ class Answer:
             tools=self._tools,
             ledger=Ledger.of(self._limits, self._earlier),
             budget=Budget(self._limits),
-            seen=self._seen(web),
+            seen=seen_by(self._conversation, self._earlier, web, self._limits),
             networks=networks,
             slots=Slots(min(self._limits.parallel, capacity)),
             today=today,
             chain=self._chain,
-            deadline=self._end,
+            deadline=self._clock.deadline,
         )
         system = prompts.system_line(today, research=self._research) if self._web is not None else None
         self._transcript = Transcript.begin(self._conversation, system)
@@ -193,12 +192,12 @@ class Answer:
             offered=offered_tools(self._tools.values(), web=self.web_on, research=self._research, limits=self._limits),
             limits=self._limits,
             transcript=self._transcript,
-            deadline=self._end,
+            deadline=self._clock.deadline,
         )
         self._phase = Phase.TOOLS
         probe = self._asker.wire.probe() if self._asker.offered else None
         if probe is not None:
-            self._probe = Probe(probe, deadline=min(now + PROBE_SECONDS, self._deadline))
+            self._probe = Probe(probe, deadline=min(now + PROBE_SECONDS, self._clock.deadline()))
             return self._live.track(self._probe.start(now), self._probe)
         return self._first(now)
 
@@ -218,7 +217,7 @@ class Answer:
         owner = self._live.owner(event)
         if owner is None:
             return []
-        if now >= self._deadline and self._asking_since is None:
+        if now >= self._clock.deadline():
             return self._stop("deadline", now)
         return self._receive(owner, event, now)
 
@@ -227,6 +226,8 @@ class Answer:
             commands = self._live.track(owner.receive(event, now), owner)
             if owner.result is not None:
                 commands += self._replied(owner, owner.result, now)
+            elif self._overlap and len(owner.asked) > self._taken:
+                commands += self._start_early(owner, now)
             return commands
         if isinstance(owner, Probe):
             commands = self._live.track(owner.receive(event, now), owner)
@@ -238,7 +239,7 @@ class Answer:
         if calls is None:
             raise AssertionError("a call is live only while its round's calls are")
         commands = self._live.track(calls.receive(owner, event, now), owner)
-        self._keep_clock(calls, now)
+        self._clock.ask(now, asking=calls.asking)
         return commands + self._advance(calls, calls.advance(now), now)
 
     # Steps.
@@ -280,7 +281,7 @@ class Answer:
             if not shortened or self._transcript.size > self._limits.history_chars:
                 return self._finish("overflow", f"the conversation is over {self._limits.history_chars} characters")
             round_ = self._asker.again(round_)
-        self._round = round_
+        self._round, self._taken = round_, 0
         progress = ShowProgress(kind="round", text=self._phase.value, round=round_.number)
         return [progress, *self._live.track(round_.start(now), round_)]
 
@@ -289,18 +290,12 @@ class Answer:
         if self._phase is not Phase.FORCED:
             self._phase = Phase.FORCED
             self._asker.next_round()
-        question = self._transcript.last_question
-        address = first_address(question, self._limits)
-        arguments: dict[str, Any] = {"query": " ".join(question.split())[:HOST_QUERY_CHARS] or "?"}
-        name = SEARCH
-        if address is not None and self._world.budget.pages_left:
-            name, arguments = FETCH, {"url": address.text}
         self._quirks["the engine could not be made to call a tool; the host made the first call"] = None
         self._reply = None
-        asked = AskedCall(id="", name=name, arguments=arguments, raw=as_arguments(arguments))
-        number = self._asker.number
-        calls = make_calls([asked], number=number, taken=self._transcript.ids, asked_by="host")
-        return self._run(Calls(self._world, number, calls), now)
+        asked = host_call(self._transcript.last_question, self._world)
+        calls = Calls(self._world, self._asker.number)
+        made = make_calls([asked], number=calls.number, taken=self._transcript.ids, asked_by="host")
+        return self._run(calls, made, now)
 
     def _answer_round(self, now: float) -> list[Command]:
         if self._phase is not Phase.ANSWER:
@@ -325,24 +320,42 @@ class Answer:
             self._thought = reply.thought
         if reply.fault is not None:
             return self._faulted(round_, reply, reply.fault, now)
-        asked = self._counting(reply)
-        if reply.text.strip() and (self._phase is Phase.ANSWER or (self._phase is Phase.TOOLS and not asked)):
+        calls = self._calls or self._calls_of(round_)
+        rest = self._made(calls, reply.calls[self._taken :])
+        calling = bool(calls.calls or rest)
+        if reply.text.strip() and (self._phase is Phase.ANSWER or (self._phase is Phase.TOOLS and not calling)):
             self._text = reply.text
-        if asked:
-            last = self._phase is Phase.ANSWER and self._answer_rounds >= self._limits.answer_rounds
-            calls = make_calls(asked, number=round_.number, taken=self._transcript.ids)
-            return self._run(Calls(self._world, round_.number, calls, run=not last), now)
+        if calling:
+            return self._run(calls, rest, now)
         return self._next("text" if reply.text.strip() else "blank", now)
 
-    def _counting(self, reply: Reply) -> list[AskedCall]:
+    def _start_early(self, round_: Round, now: float) -> list[Command]:
+        """Start calls that are whole although the model still writes."""
+        calls = self._calls or self._calls_of(round_)
+        fresh = self._made(calls, round_.asked[self._taken :])
+        self._taken = len(round_.asked)
+        if not fresh:
+            return []
+        self._calls = calls
+        calls.add(fresh, now)
+        return self._advance(calls, calls.advance(now), now)
+
+    def _calls_of(self, round_: Round) -> Calls:
+        last = self._phase is Phase.ANSWER and self._answer_rounds >= self._limits.answer_rounds
+        return Calls(self._world, round_.number, run=not last)
+
+    def _made(self, calls: Calls, asked: Sequence[AskedCall]) -> list[Call]:
         """Return the calls that count: a call cut short is dropped on the ladder, and when it was told of twice."""
         if self._phase is Phase.FORCED or self._world.past.cuts >= self._limits.cut_calls:
-            return [call for call in reply.calls if call.problem != "cut"]
-        return list(reply.calls)
+            asked = [call for call in asked if call.problem != "cut"]
+        return make_calls(asked, number=calls.number, taken=self._transcript.ids, first=len(calls.calls))
 
-    def _run(self, calls: Calls, now: float) -> list[Command]:
+    def _run(self, calls: Calls, rest: Sequence[Call], now: float) -> list[Command]:
+        """Run the calls of a whole reply to their end."""
         self._calls = calls
-        return self._advance(calls, calls.start(now), now)
+        calls.add(rest, now)
+        calls.close()
+        return self._advance(calls, calls.advance(now), now)
 
     def _advance(self, calls: Calls, commands: list[Command], now: float) -> list[Command]:
         """Learn who owns each new request, and go on when every call is settled."""
@@ -352,7 +365,7 @@ class Answer:
             if isinstance(id_, str):
                 # An id begins with its call's key: r2.c1 of r2.c1.p3.h0.
                 self._live.track([command], owners[".".join(id_.split(".", 2)[:2])])
-        self._keep_clock(calls, now)
+        self._clock.ask(now, asking=calls.asking)
         if not calls.done:
             return commands
         self._calls = None
@@ -382,39 +395,47 @@ class Answer:
     def _faulted(self, round_: Round, reply: Reply, fault: EngineFault, now: float) -> list[Command]:
         if not reply.text.strip() and not reply.calls and self._asker.repair(fault):
             return self._start(self._asker.again(round_), now)
-        if fault.kind == "rejected" and self._phase is Phase.FORCED:
+        if fault.kind == "rejected" and self._phase is Phase.FORCED and self._calls is None:
             self._asker.refused_rung(self._rungs[0])
             return self._next("blank", now)
         if reply.text.strip():
             self._text = reply.text
+        commands: list[Command] = []
         if reply.calls:
-            calls = make_calls(reply.calls, number=round_.number, taken=self._transcript.ids)
-            broken = Calls(self._world, round_.number, calls, run=False)
-            broken.cancel(now, prompts.NOT_RUN_BROKEN)
+            calls = self._calls or self._calls_of(round_)
+            left = reply.calls[self._taken :]
+            calls.calls += make_calls(left, number=round_.number, taken=self._transcript.ids, first=len(calls.calls))
+            commands = self._end_calls(calls, prompts.NOT_RUN_BROKEN, now)
             # The text stands in the last message, as the answer's.
-            self._transcript.add(broken.messages("", reply.reasoning))
+            self._transcript.add(calls.messages("", reply.reasoning))
         why: WhyStopped = "engine_failed"
         if fault.kind in ("truncated", "overflow"):
             why = "truncated" if fault.kind == "truncated" else "overflow"
-        return self._finish(why, fault.message)
+        return [*commands, *self._finish(why, fault.message)]
 
     # The end.
 
     def _stop(self, why: WhyStopped, now: float) -> list[Command]:
         """End the answer where it stands: cancel all that is open, answer every open call, finish."""
-        commands: list[Command] = self._live.cancel()
-        if self._calls is not None:
-            reason = prompts.NOT_RUN_CANCELLED if why == "cancelled" else prompts.NOT_RUN_ENDED
-            # Every live request is cancelled above; what remains are journal lines and notices.
-            commands += [command for command in self._calls.cancel(now, reason) if not isinstance(command, Cancel)]
-            self._transcript.add(self._messages(self._calls))
-            self._calls = None
-        elif self._round is not None:
+        calls, reply = self._calls, None
+        if self._round is not None:
             reply = self._round.stop(None)
             self._usage += reply.usage
-            if reply.text.strip() and self._phase is not Phase.FORCED:
+            if reply.text.strip() and (self._phase is not Phase.FORCED or calls is not None):
                 self._text = reply.text
+        commands: list[Command] = self._live.cancel()
+        if calls is not None:
+            reason = prompts.NOT_RUN_CANCELLED if why == "cancelled" else prompts.NOT_RUN_ENDED
+            commands += self._end_calls(calls, reason, now)
+            # The text of a reply that went on stands in the last message, as the answer's.
+            self._transcript.add(self._messages(calls) if reply is None else calls.messages("", reply.reasoning))
         return [*commands, *self._finish(why)]
+
+    def _end_calls(self, calls: Calls, reason: str, now: float) -> list[Command]:
+        """Answer every call where it stands. Their requests are cancelled; journal lines and notices remain."""
+        self._calls = None
+        cancelled: list[Command] = self._live.cancel()
+        return cancelled + [command for command in calls.cancel(now, reason) if not isinstance(command, Cancel)]
 
     def _finish(self, why: WhyStopped, detail: str = "") -> list[Command]:
         commands: list[Command] = self._live.cancel()
@@ -455,24 +476,3 @@ class Answer:
             retried=self._retried,
             why=self._why,
         )
-
-    def _seen(self, web: Web) -> SeenHosts:
-        seen = SeenHosts(self._limits, web.provenance)
-        for message in self._conversation:
-            if message["role"] == "user":
-                seen.add_user_text(text_of(message["content"]))
-        for source in self._earlier:
-            seen.add_result(source.address)
-        return seen
-
-    def _end(self) -> float:
-        """Return when the answer ends: never, while its clock stands still."""
-        return self._deadline if self._asking_since is None else float("inf")
-
-    def _keep_clock(self, calls: Calls, now: float) -> None:
-        """Let the answer's clock stand still while an approval is awaited."""
-        if calls.asking and self._asking_since is None:
-            self._asking_since = now
-        elif not calls.asking and self._asking_since is not None:
-            self._deadline += now - self._asking_since
-            self._asking_since = None

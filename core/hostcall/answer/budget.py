@@ -68,7 +68,7 @@ class Budget:
 
 @attrs.define
 class PageShare:
-    """The pages that one call may open, out of the budget: fixed when the calls of a round start.
+    """The pages that one call may open, out of the budget: fixed when the calls of a round are known.
 
     Two crawls at once would else race for the last pages, and the ledger would depend on the network.
     """
@@ -90,12 +90,11 @@ class PageShare:
         return True
 
 
-def share_pages(budget: Budget, crawls: int, most: int) -> list[PageShare]:
-    """Return a share for each of `crawls` calls, in order: one page kept for each later one, at most `most` each."""
-    left = budget.pages_left
+def share_pages(left: int, crawls: int, most: int) -> list[int]:
+    """Return the pages of each of `crawls` calls, in order: one page kept for each later one, at most `most` each."""
     shares = []
     for number in range(crawls):
         size = max(min(most, left - (crawls - number - 1)), min(left, 1))
         left -= size
-        shares.append(PageShare(budget, size))
+        shares.append(size)
     return shares

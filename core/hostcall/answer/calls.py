@@ -1,9 +1,12 @@
 """The calls of one round: each decided, run, and answered exactly once, in the order they were asked.
 
-A call is *decided* when the round starts: it runs, or it is answered without running because it repeats one, is over a
+A call is *decided* when it is added: it runs, or it is answered without running because it repeats one, is over a
 limit, names no tool, or cannot be read. Calls run side by side. They are *settled* in the order asked: only then do
 sources get their numbers, do notices go out and is the text for the model made, so that none of it depends on which
 answer arrived first.
+
+Calls may be added while the model still writes; until `close` says that it is done, what changes anything waits, and a
+crawl has its first page only, for how many more it may read depends on the calls that follow.
 """
 
 from collections.abc import Iterable
@@ -11,19 +14,23 @@ from collections.abc import Iterable
 import attrs
 
 from hostcall.answer import prompts
-from hostcall.answer.budget import share_pages
+from hostcall.answer.budget import PageShare, share_pages
 from hostcall.answer.receipts import canonical
 from hostcall.answer.round import AskedCall
 from hostcall.answer.settle import settle
 from hostcall.answer.tools import FETCH, SEARCH, Fault, read_fetch, read_search
-from hostcall.answer.work import FetchWork, HostWork, SearchWork
-from hostcall.answer.world import Call, World
+from hostcall.answer.work import FetchWork, HostWork, SearchWork, Work
+from hostcall.answer.world import Call, World, as_arguments
 from hostcall.commands import Command
 from hostcall.data import AskedBy, JsonObject
 from hostcall.engine.history import Message, call_message, reply_message
 from hostcall.events import RequestEvent
 from hostcall.web.crawl import Crawl, CrawlReport, report_text
+from hostcall.web.seen import first_address
 from hostcall.web.widen import widen, words_of
+
+HOST_QUERY_CHARS = 400
+"""How much of a question the host's own search asks for."""
 
 
 @attrs.define
@@ -32,33 +39,40 @@ class Calls:
 
     world: World
     number: int
-    calls: list[Call]
     run: bool = True
     """False: every call is answered as not run (the last answer round)."""
+    calls: list[Call] = attrs.Factory(list)
+    closed: bool = False
+    """Whether the model is done, and no further call will come."""
 
     @property
     def done(self) -> bool:
-        """Whether every call is settled."""
-        return all(call.settled for call in self.calls)
+        """Whether every call is settled, and none will follow."""
+        return self.closed and all(call.settled for call in self.calls)
 
     @property
     def asking(self) -> bool:
         """Whether an approval is awaited."""
         return any(isinstance(call.work, HostWork) and call.work.waiting for call in self.calls)
 
-    def start(self, now: float) -> list[Command]:
-        """Decide every call, and start what can start."""
-        for position, call in enumerate(self.calls):
+    def add(self, calls: Iterable[Call], now: float) -> None:
+        """Decide further calls. What of them can start is started by `advance`."""
+        for call in calls:
             call.started = now
-            self._decide(call, position)
+            self.calls.append(call)
+            self._decide(call, len(self.calls) - 1)
         self._share_pages()
-        return self.advance(now)
+
+    def close(self) -> None:
+        """Say that no further call will come."""
+        self.closed = True
+        self._share_pages()
 
     def advance(self, now: float) -> list[Command]:
         """Start what has a slot, and settle what is done, both in the order asked."""
         commands: list[Command] = []
         for call in self.calls:
-            if call.work is not None and not call.work.done:
+            if call.work is not None and not call.work.done and self._may_go_on(call.work):
                 commands += call.work.advance(now)
         for call in self.calls:
             if call.settled:
@@ -88,6 +102,9 @@ class Calls:
                     self.world.budget.searches -= len(call.work.queries) - call.work.started
                 elif isinstance(call.work, FetchWork):
                     call.pages = call.work.share.used
+                if call.work.begun and not call.outcome:
+                    # It may have changed something: what is known is that it was not seen to end.
+                    call.outcome, call.text = "stopped", prompts.stopped(reason)
                 call.work = None
             if not call.outcome:
                 call.outcome, call.text = "cancelled", reason
@@ -177,7 +194,7 @@ class Calls:
             return
         if world.web is None:
             raise AssertionError("the page tool is known only with the web on")
-        share = share_pages(world.budget, 1, world.limits.pages_a_crawl)[0]
+        share = PageShare(world.budget, 0)
         crawl = Crawl(
             ask.url,
             seen=world.seen,
@@ -215,11 +232,24 @@ class Calls:
         )
 
     def _share_pages(self) -> None:
-        """Fix how many pages each crawl of the round may open, before any of them starts."""
+        """Fix how many pages each crawl of the round may open: one, while it is not known how many crawls follow."""
         works = [call.work for call in self.calls if isinstance(call.work, FetchWork)]
-        shares = share_pages(self.world.budget, len(works), self.world.limits.pages_a_crawl)
-        for work, share in zip(works, shares, strict=True):
-            work.share.size = share.size
+        left = self.world.budget.pages_left + sum(work.share.used for work in works)
+        most = self.world.limits.pages_a_crawl if self.closed else 1
+        for work, size in zip(works, share_pages(left, len(works), most), strict=True):
+            work.share.size = size
+
+    def _may_go_on(self, work: Work) -> bool:
+        """Say whether work may start what it can while the model still writes."""
+        if self.closed:
+            return True
+        match work:
+            case HostWork():
+                return not work.tool.side_effects
+            case FetchWork():
+                return work.share.left() > 0  # with none left it would end, and more may be given
+            case SearchWork():
+                return True
 
     def _answer(self, call: Call, outcome: str, text: str) -> None:
         call.outcome, call.text = outcome, text
@@ -261,17 +291,20 @@ class Calls:
             past.near[call.asks] = call
 
 
-def make_calls(asked: Iterable[AskedCall], *, number: int, taken: set[str], asked_by: AskedBy = "model") -> list[Call]:
-    """Return the calls of a round, with ids that are unique in the conversation.
+def make_calls(
+    asked: Iterable[AskedCall], *, number: int, taken: set[str], first: int = 0, asked_by: AskedBy = "model"
+) -> list[Call]:
+    """Return calls of a round, with ids that are unique in the conversation.
 
     Args:
         asked: What the reply holds.
         number: The round.
         taken: Ids that the conversation uses; the new ones are added.
+        first: How many calls of the round were made before.
         asked_by: Who asks.
     """
     calls = []
-    for position, call in enumerate(asked):
+    for position, call in enumerate(asked, first):
         id_ = call.id
         if not id_ or id_ in taken or len(id_) > 128 or not id_.isprintable():
             id_ = _free_id(number, position, taken)
@@ -288,6 +321,16 @@ def make_calls(asked: Iterable[AskedCall], *, number: int, taken: set[str], aske
             )
         )
     return calls
+
+
+def host_call(question: str, world: World) -> AskedCall:
+    """Return the call that the host makes in the model's place: the question's first address, or a search for it."""
+    address = first_address(question, world.limits)
+    arguments: JsonObject = {"query": " ".join(question.split())[:HOST_QUERY_CHARS] or "?"}
+    name = SEARCH
+    if address is not None and world.budget.pages_left:
+        name, arguments = FETCH, {"url": address.text}
+    return AskedCall(id="", name=name, arguments=arguments, raw=as_arguments(arguments))
 
 
 def _free_id(number: int, position: int, taken: set[str]) -> str:

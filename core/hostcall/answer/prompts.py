@@ -45,6 +45,11 @@ NOT_RUN_ENDED = "Not run: the answer has ended."
 NOT_RUN_ANSWER = "Not run: this was the last chance to answer, and no tool may be called in it."
 
 
+def stopped(reason: str) -> str:
+    """Return the reply to a call that was running when it was stopped for one of the reasons above."""
+    return f"Stopped before its result came:{reason.removeprefix('Not run:')}"
+
+
 def system_line(today: dt.date, *, research: bool) -> str:
     """Return what stands at the end of the one system message when the web is on."""
     parts = [DATE.format(today=today.isoformat()), PLAN if research else READ, RECENT, DATA, CITE]

@@ -146,7 +146,8 @@ class Round:
     _held: list[str] = attrs.Factory(list)
     _reasoning: list[str] = attrs.Factory(list)
     _thought: list[str] = attrs.Factory(list)
-    _written: list[AskedCall] = attrs.Factory(list)
+    asked: list[AskedCall] = attrs.field(factory=list, init=False)
+    """The calls that are whole by now, in the order that they became so; and one cut short, where text shows it."""
     _finish: str | None = None
     _usage: Usage = Usage()
 
@@ -214,7 +215,7 @@ class Round:
         self._merger = CallMerger(self.limits.arguments_bytes)
         for part in (self._text, self._held, self._reasoning, self._thought):
             part.clear()
-        self._written.clear()
+        self.asked.clear()
         self._finish = None
         self._hold = self.forced
 
@@ -276,6 +277,7 @@ class Round:
             for fragment in chunk.calls:
                 self._merger.add(fragment)
             if chunk.calls:
+                self.asked += [_structured(call, cut=False) for call in self._merger.closed()]
                 commands += self._release()
             if chunk.finish is not None:
                 self._finish = chunk.finish
@@ -310,12 +312,12 @@ class Round:
                 case Reasoning():
                     commands += self._think(piece.text)
                 case ToolCall():
-                    self._written.append(_written(piece))
+                    self.asked.append(_written(piece))
                     commands += self._release()
                 case Remark():
                     asked = _remarked(piece)
                     if asked is not None:
-                        self._written.append(asked)
+                        self.asked.append(asked)
                         commands += self._release() if asked.problem != "cut" else []
         return commands
 
@@ -334,7 +336,7 @@ class Round:
     # The end.
 
     def _end(self, fault: EngineFault | None, now: float) -> list[Command]:
-        begun = bool(self._text or self._merger or self._written)
+        begun = bool(self._text or self._merger or self.asked)
         wait = None if fault is None or begun or self._retried else self._again_after(fault)
         if wait is not None:
             self._retried = True
@@ -365,7 +367,7 @@ class Round:
         if self._inner is None:
             return []
         commands: list[Command] = []
-        answered = "".join(self._text).strip() or self._written or self._merger
+        answered = "".join(self._text).strip() or self.asked or self._merger
         for piece in self._inner.finish(reason):
             if isinstance(piece, Reasoning | Text):
                 commands += self._think(piece.text)
@@ -373,14 +375,14 @@ class Round:
                 if answered:
                     commands += self._think(piece.raw)
                 else:
-                    self._written.append(_written(piece))
+                    self.asked.append(_written(piece))
                     commands += self._release()
         return commands
 
     def _calls(self) -> tuple[AskedCall, ...]:
         cut = self._finish == "length"
         merged = [_structured(call, cut=cut) for call in self._merger.calls()]
-        return (*self._written, *merged)
+        return (*self.asked, *merged)
 
     def _reply(self, fault: EngineFault | None, calls: tuple[AskedCall, ...]) -> Reply:
         decoder = self._decoder

@@ -52,6 +52,11 @@ class SearchWork:
         return len(self._searches)
 
     @property
+    def begun(self) -> bool:
+        """Whether anything was asked for."""
+        return bool(self._searches)
+
+    @property
     def outcomes(self) -> tuple[SearchOutcome, ...]:
         """The outcomes, in the order asked."""
         return tuple(search.result for search in self._searches if search.result is not None)
@@ -102,7 +107,8 @@ class FetchWork:
     ask: FetchAsk
     crawl: Crawl
     share: PageShare
-    _started: bool = False
+    begun: bool = False
+    """Whether anything was asked for."""
 
     @property
     def done(self) -> bool:
@@ -111,9 +117,9 @@ class FetchWork:
 
     def advance(self, now: float) -> list[Command]:
         """Start the crawl, and its pages for which there is a slot."""
-        if self._started:
+        if self.begun:
             return self.crawl.advance(now)
-        self._started = True
+        self.begun = True
         return [
             ShowProgress(kind="opening", text=self.ask.url[:500], round=self.number),
             *self.crawl.start(now),
@@ -151,7 +157,8 @@ class HostWork:
     """When what is awaited is too late."""
     _slot: bool = False
     _asked: bool = False
-    _running: bool = False
+    begun: bool = False
+    """Whether the tool was run; an approval alone is no beginning."""
 
     @property
     def done(self) -> bool:
@@ -160,7 +167,7 @@ class HostWork:
 
     def advance(self, now: float) -> list[Command]:
         """Ask for the approval, or run when there is a slot."""
-        if self.done or self.waiting or self._running:
+        if self.done or self.waiting or self.begun:
             return []
         # The slot is kept from the approval to the end: a driver that does one thing at a time is busy while it asks.
         if not self._slot and not self.slots.take():
@@ -179,7 +186,7 @@ class HostWork:
                     reason=self.tool.description,
                 ),
             ]
-        self._running = True
+        self.begun = True
         self._until = min(now + self.tool.timeout, self.deadline())
         return [
             ShowProgress(kind="running", text=self.tool.name, round=self.number),
@@ -204,11 +211,11 @@ class HostWork:
             case Failed() if self.waiting:
                 self.waiting = False
                 self._deny("nobody answered in time" if event.kind == "timeout" else "it could not be asked for")
-            case ToolFinished() if self._running:
+            case ToolFinished() if self.begun:
                 if not isinstance(event.content, str):
                     raise LocalProtocolError(f"the content of a tool is text, not {type(event.content).__name__}")
                 self._finish(event.content, failed=event.is_error)
-            case Failed() if self._running:
+            case Failed() if self.begun:
                 slow = event.kind in ("timeout", "idle")
                 self._finish(
                     f"the tool took longer than {self.tool.timeout:g} seconds." if slow else "the tool failed.",

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -12,7 +12,8 @@ from hostcall.answer.ledger import Ledger
 from hostcall.answer.receipts import Chain
 from hostcall.answer.tools import FETCH, SEARCH, Tool
 from hostcall.answer.work import Work
-from hostcall.data import AskedBy, JsonObject
+from hostcall.data import AskedBy, JsonObject, Source
+from hostcall.engine.history import text_of
 from hostcall.limits import Limits
 from hostcall.machine import Slots
 from hostcall.web.networks import Networks
@@ -20,8 +21,8 @@ from hostcall.web.report import ReadPage
 from hostcall.web.seen import SeenHosts
 from hostcall.web.settings import Web
 
-RAN = frozenset({"ran", "failed"})
-"""Outcomes of a call that was really carried out."""
+RAN = frozenset({"ran", "failed", "stopped"})
+"""Outcomes of a call that was really carried out, to its end or not."""
 
 
 @attrs.define(kw_only=True)
@@ -97,6 +98,24 @@ class World:
         return [*([SEARCH, FETCH] if self.web is not None else []), *self.tools]
 
 
-def as_arguments(values: dict[str, Any]) -> str:
+def as_arguments(values: JsonObject) -> str:
     """Return arguments as the JSON text that the history holds."""
     return json.dumps(values, ensure_ascii=False)
+
+
+def seen_by(
+    conversation: Iterable[Mapping[str, Any]], earlier: Iterable[Source], web: Web, limits: Limits
+) -> SeenHosts:
+    """Return what counts as seen when an answer begins.
+
+    Security:
+        Rule 1, only addresses the answer has already seen: in the user's own text, or as a source of an earlier answer.
+        Threat: a host that only the model, or a tool, ever named.
+    """
+    seen = SeenHosts(limits, web.provenance)
+    for message in conversation:
+        if message["role"] == "user":
+            seen.add_user_text(text_of(message["content"]))
+    for source in earlier:
+        seen.add_result(source.address)
+    return seen

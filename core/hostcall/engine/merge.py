@@ -17,7 +17,7 @@ import re
 import attrs
 
 from hostcall.data import CallFragment
-from hostcall.engine.plain import is_plain
+from hostcall.engine.plain import is_plain, read_object
 
 _MARKS = re.compile(r'\\.|[\\"{}\[\]]', re.DOTALL)
 _SCALAR_CHARS = 64
@@ -103,6 +103,10 @@ class CallMerger:
     _by_index: dict[int, OpenCall] = attrs.Factory(dict)
     _by_id: dict[str, OpenCall] = attrs.Factory(dict)
     _last: OpenCall | None = None
+    _closed: int = 0
+    """How many calls, from the first, were handed out by `closed`."""
+    _stuck: bool = False
+    """The next one can only be judged at the end."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -127,17 +131,37 @@ class CallMerger:
             call.size = len(call.pieces[0])
             call.whole = True
 
+    def closed(self) -> list[MergedCall]:
+        """Return the calls that are whole since the last look: a later one has begun, and they hold one object.
+
+        None is passed over, so that the order stays the engine's. What still comes for one of them adds no more than
+        further calls, by rule 4.
+        """
+        found: list[MergedCall] = []
+        while not self._stuck and self._closed < len(self._calls) - 1:
+            call = self._calls[self._closed]
+            if not call.name or not call.complete():
+                break  # pieces of two calls may come in turns
+            if call.size > self.max_arguments or read_object(call.arguments) is None:
+                self._stuck = True
+                break
+            self._closed += 1
+            found.append(MergedCall(call.id, call.name, call.arguments))
+        return found
+
     def calls(self) -> list[MergedCall]:
-        """Return the calls, those with several objects for arguments split."""
+        """Return the calls that `closed` did not, those with several objects for arguments split."""
         merged: list[MergedCall] = []
-        for call in self._calls:
+        for call in self._calls[: self._closed]:
+            merged.extend(MergedCall("", call.name, part) for part in split_objects(call.arguments)[1:])
+        for call in self._calls[self._closed :]:
             if call.size > self.max_arguments:
                 merged.append(MergedCall(call.id, call.name, call.arguments[:1000], oversize=True))
                 continue
             parts = split_objects(call.arguments)
             merged.append(MergedCall(call.id, call.name, parts[0]))
             merged.extend(MergedCall("", call.name, part) for part in parts[1:])
-        return merged[:MAX_CALLS]
+        return merged[: MAX_CALLS - self._closed]
 
     def _home(self, fragment: CallFragment) -> OpenCall:
         call = self._open(fragment)

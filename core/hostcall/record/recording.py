@@ -176,7 +176,10 @@ def _is_time(value: Any) -> bool:
 
 def _read_limits(value: Mapping[str, Any]) -> Limits:
     for name, bound in value.items():
-        if type(bound) not in (int, float) or not 0 <= bound <= LATEST:
+        if name == "overlap":
+            if not isinstance(bound, bool):
+                raise RecordingError(f"limits.overlap is true or false, not {bound!r}")
+        elif type(bound) not in (int, float) or not 0 <= bound <= LATEST:
             raise RecordingError(f"limits.{name} is no number within bounds: {bound!r}")
     return Limits(**value)
 

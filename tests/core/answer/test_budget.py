@@ -34,7 +34,7 @@ def test_a_share_is_taken_page_by_page() -> None:
 def test_shares_never_add_up_to_more_and_every_crawl_gets_a_page_while_there_are_any(
     pages: int, crawls: int, most: int
 ) -> None:
-    sizes = [share.size for share in share_pages(Budget(Limits(pages=pages)), crawls, most)]
+    sizes = share_pages(pages, crawls, most)
     assert len(sizes) == crawls
     assert sum(sizes) <= pages
     assert all(0 <= size <= most for size in sizes)

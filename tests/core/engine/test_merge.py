@@ -1,6 +1,7 @@
 """Fragments of calls, as engines really send them."""
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -150,3 +151,53 @@ def test_arguments_nested_beyond_any_use_are_no_json_whatever_the_stack() -> Non
 def test_only_so_many_calls_of_a_reply_are_kept() -> None:
     assert len(merged(*(fragment(None, f"c{number}", "get", "{}") for number in range(5_000)))) == MAX_CALLS
     assert len(split_objects("".join(f'{{"a":{number}}}' for number in range(5_000)))) == MAX_CALLS
+
+
+def closed_and_rest(*fragments: CallFragment) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Merge fragments, looking after each for calls that are whole, and return those and the rest."""
+    merger = CallMerger(1_000)
+    found = []
+    for one in fragments:
+        merger.add(one)
+        found += merger.closed()
+    return [(call.id, call.arguments) for call in found], [(call.id, call.arguments) for call in merger.calls()]
+
+
+def test_a_call_is_whole_when_a_later_one_begins() -> None:
+    a, b = fragment(0, "a", "get", '{"n": 1}'), fragment(1, "b", "get", '{"n": 2}')
+    assert closed_and_rest(a) == ([], [("a", '{"n": 1}')])
+    assert closed_and_rest(a, b) == ([("a", '{"n": 1}')], [("b", '{"n": 2}')])
+
+
+def test_pieces_in_turns_close_in_the_order_of_the_calls() -> None:
+    pieces = (
+        fragment(0, "a", "get", '{"n":'),
+        fragment(1, "b", "get", '{"n":'),
+        fragment(2, "c", "get", '{"n":'),
+        fragment(1, None, "", " 2}"),
+        fragment(0, None, "", " 1}"),
+        fragment(2, None, "", " 3}"),
+    )
+    assert closed_and_rest(*pieces) == ([("a", '{"n": 1}'), ("b", '{"n": 2}')], [("c", '{"n": 3}')])
+
+
+def test_what_comes_for_a_call_that_was_whole_adds_calls_and_changes_none() -> None:
+    a, b = fragment(0, "a", "get", '{"n": 1}'), fragment(1, "b", "get", '{"n": 2}')
+    assert closed_and_rest(a, b, fragment(0, None, "", '{"n": 9}')) == (
+        [("a", '{"n": 1}')],
+        [("", '{"n": 9}'), ("b", '{"n": 2}')],
+    )
+    for same in ('{"n": 1}', "", " ", "}"):
+        assert closed_and_rest(a, b, fragment(0, None, "", same)) == ([("a", '{"n": 1}')], [("b", '{"n": 2}')])
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "7", '"x"', '{"n": "' + "x" * 2_000 + '"}', {"n": "x" * 2_000}])
+def test_what_is_no_object_within_bounds_is_judged_at_the_end_with_all_behind_it(arguments: Any) -> None:
+    later = (fragment(1, "b", "get", '{"n": 2}'), fragment(2, "c", "get", '{"n": 3}'))
+    found, rest = closed_and_rest(fragment(0, "a", "get", arguments), *later)
+    assert found == []
+    assert [id_ for id_, _ in rest] == ["a", "b", "c"]
+
+
+def test_a_call_without_a_name_is_not_whole() -> None:
+    assert closed_and_rest(fragment(0, "a", "", '{"n": 1}'), fragment(1, "b", "get", "{}"))[0] == []

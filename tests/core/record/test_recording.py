@@ -164,6 +164,7 @@ def test_a_wrong_line_is_named(recorded: list[str]) -> None:
         (("seen",), [5]),
         (("limits", "parallel"), "8"),
         (("limits", "parallel"), 1e308),
+        (("limits", "overlap"), 1),
         (("started", "capacity"), 0),
         (("started", "now"), float("nan")),
         (("started", "answer_id"), None),
