@@ -396,6 +396,7 @@ class TextFilter(Outside):
                 self._remark(what.kind, raw, what.name)
             elif raw:
                 self._shown = self._shown or what == "text"
+                self._thought = self._thought or what == "reasoning"
                 self._arm()
                 self._out.append(Text(raw) if what == "text" else Reasoning(raw))
                 self._tell(what, raw)

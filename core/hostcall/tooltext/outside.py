@@ -45,7 +45,8 @@ class Outside:
 
     __slots__ = (
         "_base", "_blank_line", "_buffer", "_choice", "_deaf", "_group", "_last", "_looks", "_modes", "_out",
-        "_parking", "_place", "_pos", "_shown", "_thinking", "_ticks", "_told", "_trace", "_trim", "armed", "scanned",
+        "_parking", "_place", "_pos", "_shown", "_thinking", "_thought", "_ticks", "_told", "_trace", "_trim", "armed",
+        "scanned",
     )  # fmt: skip
 
     def __init__(self, choice: Choice, max_hold: int, trace: Callable[[Decision], None] | None, *, armed: bool) -> None:
@@ -68,6 +69,8 @@ class Outside:
         """Whether the line is blank up to `_pos`."""
         self._shown = False
         """Whether anything but white space was shown as text."""
+        self._thought = False
+        """Whether anything but white space was shown as reasoning."""
         self._trim: Literal["white", "newline", ""] = ""
         """What is dropped before the next text."""
         self._deaf = 0
@@ -205,7 +208,8 @@ class Outside:
         entries = self._modes.calls.get(mark) or self._modes.calls[mark.lower()]
         if self._place == "reasoning":
             entries = tuple(entry for entry in entries if entry[1].in_reasoning == "park")
-        fresh = not self._shown and not self._buffer[self._pos : start].strip(WHITE) and not self._parking.items
+        begun = self._shown or (self._place == "reasoning" and self._thought) or bool(self._parking.items)
+        fresh = not begun and not self._buffer[self._pos : start].strip(WHITE)
         entries = tuple(
             entry
             for entry in entries
@@ -244,6 +248,8 @@ class Outside:
         if kind is Text and not self._shown and text.strip(WHITE):
             self._shown = True
             self._arm()
+        elif kind is Reasoning and not self._thought:
+            self._thought = bool(text.strip(WHITE))
         self._out.append(kind(text))
         self._tell("reasoning" if kind is Reasoning else "text", text)
 

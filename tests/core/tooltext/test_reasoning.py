@@ -119,3 +119,15 @@ def test_white_space_without_end_behind_a_parked_call_is_not_kept_without_end(be
     assert not any(isinstance(piece, ToolCall) for piece in out)
     whole = TextFilter(TOOLS, max_hold=65_536)
     assert merged(out) == merged(whole.feed(raw + "\n" * 66_000) + whole.finish("stop"))
+
+
+@pytest.mark.parametrize("dialect", ["pythonic", "bare-json"])
+def test_a_call_that_may_only_begin_the_reply_is_none_behind_reasoning_however_it_was_cut(dialect: str) -> None:
+    call = "[search()]" if dialect == "pythonic" else '{"name": "search", "arguments": {}}'
+    ends = []
+    for pieces in (["-" + call], ["-", call], list("-" + call)):
+        text_filter = TextFilter(TOOLS, dialects=(dialect,), starts_in_reasoning=True)
+        ends.append(
+            merged([found for piece in pieces for found in text_filter.feed(piece)] + text_filter.finish("stop"))
+        )
+    assert ends[0] == ends[1] == ends[2] == [Reasoning("-" + call)]
