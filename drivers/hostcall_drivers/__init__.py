@@ -8,16 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hostcall_drivers.engines import EngineAt, Engines, known_rows
+    from hostcall_drivers.functions import FunctionTool, tool
     from hostcall_drivers.journal import Journal, SystemdHandler
     from hostcall_drivers.sync import SyncDriver
     from hostcall_drivers.trio import TrioDriver
 
-__all__ = ["EngineAt", "Engines", "Journal", "SyncDriver", "SystemdHandler", "TrioDriver", "known_rows"]
+__all__ = [
+    "EngineAt",
+    "Engines",
+    "FunctionTool",
+    "Journal",
+    "SyncDriver",
+    "SystemdHandler",
+    "TrioDriver",
+    "known_rows",
+    "tool",
+]
 
 _HOMES = {
     "EngineAt": "engines",
     "Engines": "engines",
     "known_rows": "engines",
+    "FunctionTool": "functions",
+    "tool": "functions",
     "Journal": "journal",
     "SystemdHandler": "journal",
     "SyncDriver": "sync",

@@ -2,8 +2,8 @@
 
 import datetime as dt
 import ssl
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from hostcall.commands import Command, Finish
 from hostcall.engine.settings import Engine
@@ -12,8 +12,6 @@ from hostcall.events import Event
 from hostcall.record.recording import Started
 from hostcall_drivers.engines import EngineAt, Engines
 from hostcall_drivers.services import Service
-
-Handlers: TypeAlias = Mapping[str, Callable[..., Any]]
 
 
 class Runnable(Protocol):
@@ -44,6 +42,8 @@ class Recorder(Protocol):
 
 
 READ_BYTES = 65_536
+WORKERS = 32
+"""Blocking handlers that run at once. One that never returns keeps its thread, and must not use up the machine."""
 NOTICES_WAITING = 64
 """Notices that wait for their reader before the engine is left waiting too."""
 
@@ -76,7 +76,7 @@ def learn(answer: Runnable, finish: Finish, engines: Engines) -> None:
         engines.learn(answer.engine, finish.result.capabilities)
 
 
-def check_handlers(answer: Runnable, handlers: Handlers, search: Service | None) -> None:
+def check_handlers(answer: Runnable, handlers: Mapping[str, Any], search: Service | None) -> None:
     """Check that a driver has what an answer will ask for.
 
     Raises:

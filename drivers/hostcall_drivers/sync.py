@@ -13,8 +13,8 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 import attrs
 import httpcore
@@ -35,6 +35,7 @@ from hostcall.commands import (
     Wait,
 )
 from hostcall.data import HttpRequest
+from hostcall.errors import SettingsError
 from hostcall.events import (
     ApprovalGiven,
     BodyReceived,
@@ -52,7 +53,7 @@ from hostcall.record.recording import Started
 from hostcall_drivers import resolve
 from hostcall_drivers.common import (
     READ_BYTES,
-    Handlers,
+    WORKERS,
     Recorder,
     Runnable,
     check_handlers,
@@ -63,6 +64,7 @@ from hostcall_drivers.common import (
     tool_content,
 )
 from hostcall_drivers.engines import Engines
+from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
 from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream, Wakeable
@@ -117,7 +119,7 @@ class SyncDriver:
     ) -> None:
         self.engines = engines_of(engine, engine_key)
         self.search = Service.at(search_url, name="search") if search_url is not None else None
-        self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
+        self.handlers = handlers_of(handlers)
         self.approve = approve
         self.network = network or SyncNetwork()
         self.journal = journal or Journal()
@@ -125,6 +127,7 @@ class SyncDriver:
         self.page_tls = page_tls
         self.deny_networks = tuple(resolve.own_networks() if deny_networks is None else deny_networks)
         self.resolve = resolver or resolve.look_up
+        self.workers = threading.BoundedSemaphore(WORKERS)
         self.services = SyncNetwork()
         self._tls = services_tls
         self._pools: dict[tuple[str | None, ssl.SSLContext | None], httpcore.ConnectionPool] = {}
@@ -139,9 +142,12 @@ class SyncDriver:
 
         Raises:
             SettingsError: The answer has a tool without a handler, the web on and the driver no search service, or an
-                engine that the driver does not have.
+                engine that the driver does not have; or a tool's handler is async.
         """
         check_handlers(answer, self.handlers, self.search)
+        for name in answer.tool_names:
+            if inspect.iscoroutinefunction(self.handlers[name]):
+                raise SettingsError(f"the tool {name!r} has an async handler; SyncDriver needs a plain function")
         engine_at(answer, self.engines)
         run = Run(self, answer)
         run.begin(answer_id or secrets.token_hex(8))
@@ -386,6 +392,7 @@ class Run:
         """Run a handler in a thread of its own, which is left behind when it takes too long."""
         handler = self._driver.handlers[request.name]
         results: queue.SimpleQueue[RequestEvent] = queue.SimpleQueue()
+        workers = self._driver.workers
 
         def run() -> None:
             try:
@@ -397,7 +404,12 @@ class Run:
                 results.put(ToolFinished(request.id, *tool_content(value)))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, the answer goes on
                 results.put(Failed(request.id, "handler", repr(error)))
+            finally:
+                workers.release()
 
+        while not workers.acquire(timeout=WAKE_SECONDS):
+            if self._wakeable.woken.is_set() or time.monotonic() >= request.deadline:
+                return Failed(request.id, "timeout", "too many handlers are running")
         threading.Thread(target=run, name=f"tool {request.id}", daemon=True).start()
         try:
             return self._wait_for(results, request.deadline)

@@ -10,7 +10,7 @@ import inspect
 import secrets
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -50,7 +50,7 @@ from hostcall_drivers import resolve
 from hostcall_drivers.common import (
     NOTICES_WAITING,
     READ_BYTES,
-    Handlers,
+    WORKERS,
     Recorder,
     Runnable,
     check_handlers,
@@ -61,6 +61,7 @@ from hostcall_drivers.common import (
     tool_content,
 )
 from hostcall_drivers.engines import Engines
+from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
 from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
 from hostcall_drivers.trio_network import Body, TrioNetwork, TrioStream, before_reading
@@ -117,7 +118,7 @@ class TrioDriver:
     ) -> None:
         self.engines = engines_of(engine, engine_key)
         self.search = Service.at(search_url, name="search") if search_url is not None else None
-        self.handlers: Mapping[str, Callable[..., Any]] = dict(handlers or {})
+        self.handlers = handlers_of(handlers)
         self.approve = approve
         self.network = network or TrioNetwork()
         self.journal = journal or Journal()
@@ -126,6 +127,7 @@ class TrioDriver:
         self.deny_networks = tuple(resolve.own_networks() if deny_networks is None else deny_networks)
         self.capacity = capacity
         self._lookups = trio.CapacityLimiter(LOOKUPS)
+        self.workers = trio.CapacityLimiter(WORKERS)
         self._resolver = resolver or self._look_up
         self._services = TrioNetwork()
         self._tls = services_tls
@@ -418,10 +420,10 @@ class Run:
         return connected[0]
 
     async def _tool(self, request: RunTool) -> None:
+        handler = self._driver.handlers[request.name]
         try:
-            finished = ToolFinished(
-                request.id, *tool_content(await _called(self._driver.handlers[request.name], dict(request.arguments)))
-            )
+            value = await _called(handler, dict(request.arguments), self._driver.workers)
+            finished = ToolFinished(request.id, *tool_content(value))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
             self._tell(Failed(request.id, "handler", repr(error)))
             return
@@ -433,19 +435,19 @@ class Run:
             self._tell(ApprovalGiven(request.id, allowed=False, reason="nobody can be asked here"))
             return
         try:
-            given = await _called(approve, request)
+            given = await _called(approve, request, self._driver.workers)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
             self._tell(Failed(request.id, "handler", repr(error)))
             return
         self._tell(given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True))
 
 
-async def _called(function: Callable[..., Any], argument: Any) -> Any:
+async def _called(function: Callable[..., Any], argument: Any, workers: trio.CapacityLimiter) -> Any:
     """Call what the host gave: async in this thread, else in a worker thread, so that nothing else stands still."""
     if inspect.iscoroutinefunction(function):
         return await function(argument)
     # In a tuple: trio takes a coroutine that comes out of a thread for a mistake.
-    (value,) = await trio.to_thread.run_sync(lambda: (function(argument),), abandon_on_cancel=True)
+    (value,) = await trio.to_thread.run_sync(lambda: (function(argument),), abandon_on_cancel=True, limiter=workers)
     return await value if inspect.isawaitable(value) else value
 
 

@@ -12,6 +12,7 @@ from hostcall.answer.answer import Answer
 from hostcall.answer.tools import Tool
 from hostcall.commands import Finish, ShowText
 from hostcall.data import Result
+from hostcall.errors import SettingsError
 from hostcall.limits import Limits
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.demo.mapped import MappedSyncNetwork
@@ -116,9 +117,25 @@ def test_threads_share_a_driver_an_answer_a_thread() -> None:
     assert texts == ["Yes."] * 12
 
 
-def test_an_async_handler_is_an_error_that_the_model_is_told_of_in_general_words() -> None:
+def test_an_async_handler_is_refused_before_anything_is_asked() -> None:
     async def handler(arguments: Any) -> str:
         return "never"
+
+    tool = Tool("get", "Get.", {"type": "object"}, side_effects=False)
+    with SyncDriver("http://127.0.0.1:9", handlers={"get": handler}, deny_networks=()) as driver:  # noqa: SIM117 - only run raises
+        with (
+            pytest.raises(SettingsError, match="'get' has an async handler"),
+            driver.run(Answer(QUESTION, web=False, tools=[tool])),
+        ):
+            raise AssertionError("it does not begin")
+
+
+def test_a_handler_that_turns_out_async_is_an_error_that_the_model_is_told_of_in_general_words() -> None:
+    async def later() -> str:
+        return "never"
+
+    def handler(arguments: Any) -> Any:
+        return later()
 
     tool = Tool("get", "Get.", {"type": "object"}, side_effects=False)
     engine = ScriptedEngine([reply_calls(("get", {})), reply_text("Done.")])
