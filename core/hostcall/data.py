@@ -297,7 +297,11 @@ class Result:
     """The text of the last answering round."""
     why_stopped: WhyStopped
     detail: str = ""
-    """One line for a person when the end was not an answer."""
+    """One line for the operator when the end was not an answer."""
+    fault: str = ""
+    """What kind of fault the engine had, when it was the engine: ``rejected``, ``unavailable``, ``busy``, …"""
+    cut: bool = False
+    """Whether the engine ended the text at a length limit: its context, or a `max_tokens` that was asked for."""
     from_reasoning: bool = False
     """True: `text` is reasoning that the model never turned into an answer."""
     ledger: tuple[Source, ...] = ()

@@ -109,6 +109,9 @@ class Answer:
         self._why: WhyStopped = "answered"
         self._text = ""
         """The text of the last answering round."""
+        self._cut = False
+        """Whether that text was cut by a length limit."""
+        self._fault = ""
         self._thought = ""
         self._usage = Usage()
         self._quirks: dict[str, None] = {}
@@ -325,6 +328,7 @@ class Answer:
         calling = bool(calls.calls or rest)
         if reply.text.strip() and (self._phase is Phase.ANSWER or (self._phase is Phase.TOOLS and not calling)):
             self._text = reply.text
+            self._cut = reply.cut
         if calling:
             return self._run(calls, rest, now)
         return self._next("text" if reply.text.strip() else "blank", now)
@@ -398,6 +402,7 @@ class Answer:
         if fault.kind == "rejected" and self._phase is Phase.FORCED and self._calls is None:
             self._asker.refused_rung(self._rungs[0])
             return self._next("blank", now)
+        self._fault = fault.kind
         if reply.text.strip():
             self._text = reply.text
         commands: list[Command] = []
@@ -454,6 +459,8 @@ class Answer:
             text=self._text,
             why_stopped=why,
             detail=detail,
+            fault=self._fault,
+            cut=self._cut,
             from_reasoning=from_reasoning,
             usage=self._usage,
             quirks=tuple(self._quirks),

@@ -88,6 +88,8 @@ class Reply:
     reasoning_field: str | None
     requests: int
     """Engine requests used, for the ids of the next one."""
+    cut: bool = False
+    """Whether the engine stopped at a length limit."""
 
     @property
     def blank(self) -> bool:
@@ -396,6 +398,7 @@ class Round:
             quirks=tuple(decoder.quirks) if decoder is not None else (),
             reasoning_field=decoder.reasoning_field if decoder is not None else None,
             requests=self._requests,
+            cut=self._finish == "length",
         )
 
 

@@ -330,3 +330,12 @@ def test_a_key_makes_the_receipts_an_hmac() -> None:
     result = ScriptedDriver(world).run(Answer(QUESTION, receipt_key=b"secret"))
     assert verify(result.receipts, b"secret") is None
     assert verify(result.receipts) == 0
+
+
+def test_a_result_says_whether_the_engine_cut_its_text_and_what_kind_of_fault_it_had() -> None:
+    cut = ScriptedDriver(World(engine=[reply_text("It bo", finish="length")])).run(Answer(QUESTION, web=False))
+    assert (cut.cut, cut.fault) == (True, "")
+    whole = ScriptedDriver(World(engine=[reply_text("It boils.")])).run(Answer(QUESTION, web=False))
+    assert (whole.cut, whole.fault) == (False, "")
+    refused = ScriptedDriver(World(engine=[422])).run(Answer(QUESTION, web=False))
+    assert (refused.why_stopped, refused.fault, refused.detail) == ("engine_failed", "rejected", "scripted")
