@@ -156,6 +156,30 @@ class SyncDriver:
         finally:
             run.close()
 
+    @contextlib.contextmanager
+    def exchange(self, request: HttpRequest, engine: str = "") -> Iterator[httpcore.Response]:
+        """Send one request to an engine as it is, for a host that passes requests through.
+
+        Gives status, headers and, by `iter_stream`, the body. What fails is one of httpcore's own exceptions.
+
+        Raises:
+            SettingsError: There is no engine of that name.
+        """
+        with self.sent(self.engines.named(engine).service, request) as response:
+            yield response
+
+    @contextlib.contextmanager
+    def sent(self, service: Service, request: HttpRequest, idle: float | None = None) -> Iterator[httpcore.Response]:
+        """Send a request to a service, and give its response until the block is left."""
+        with self.pool(service).stream(
+            request.method,
+            service.url(request),
+            headers=service.headers(request),
+            content=request.body or None,
+            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
+        ) as response:
+            yield response
+
     def close(self) -> None:
         """Close the connections that are kept to the services."""
         with self._making:
@@ -323,13 +347,7 @@ class Run:
     ) -> Iterator[RequestEvent]:
         """Exchange one request with a service of the operator's."""
         try:
-            with self._driver.pool(service).stream(
-                request.method,
-                service.url(request),
-                headers=service.headers(request),
-                content=request.body or None,
-                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
-            ) as response:
+            with self._driver.sent(service, request, idle) as response:
                 peer = response.extensions["network_stream"].get_extra_info("server_addr")
                 yield ResponseStarted(id_, response.status, read_headers(response.headers), peer_of(peer))
                 for data in response.iter_stream():

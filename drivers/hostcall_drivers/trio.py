@@ -169,6 +169,8 @@ class TrioDriver:
     async def exchange(self, request: HttpRequest, engine: str = "") -> AsyncIterator[httpcore.Response]:
         """Send one request to an engine as it is, for a host that passes requests through.
 
+        Gives status, headers and, by `aiter_stream`, the body. What fails is one of httpcore's own exceptions.
+
         Raises:
             SettingsError: There is no engine of that name.
         """
@@ -261,6 +263,20 @@ class Run:
         if len(self._notices) < NOTICES_WAITING:
             self._writers.unpark_all()
         return notice
+
+    async def batch(self) -> list[Notice]:
+        """Wait for the next notices and return all that are there: a host that writes to a network writes them at once.
+
+        Empty when the answer has ended and all of it was read.
+        """
+        while not self._notices:
+            if self.answer.finished:
+                return []
+            await self._readers.park()
+        notices = list(self._notices)
+        self._notices.clear()
+        self._writers.unpark_all()
+        return notices
 
     def begin(self, answer_id: str) -> None:
         """Start the answer."""
