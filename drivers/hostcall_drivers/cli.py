@@ -1,4 +1,4 @@
-"""The command line: ``hostcall ask | demo | fetch | filter | replay``.
+"""The command line: ``hostcall ask | serve | demo | fetch | filter | replay``.
 
 Exit codes: 0 done · 1 refused, failed or differs · 2 usage, settings, unreachable service · 130 interrupted.
 """
@@ -32,6 +32,7 @@ from hostcall.record.recording import Recipe
 from hostcall.record.replay import difference, replay
 from hostcall.tooltext import Reasoning, Remark, Text, TextFilter, ToolCall
 from hostcall.web.settings import Web
+from hostcall_drivers.chat.command import serve_command, serve_demo
 from hostcall_drivers.checks import check_engine, check_search
 from hostcall_drivers.engines import known_rows
 from hostcall_drivers.journal import LOGGER, Journal
@@ -151,9 +152,18 @@ def ask(
 @cli.command()
 @click.argument("question", required=False)
 @click.option("--gguf", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A real model instead.")
+@click.option("--serve", "serving", is_flag=True, help="Run the chat service on the demo's engine and web.")
+@click.option("--port", help="Of the service.  [default: 8300]")
 @record_option
-def demo(question: str | None, gguf: Path | None, record: Path | None) -> None:
+def demo(question: str | None, gguf: Path | None, serving: bool, port: str | None, record: Path | None) -> None:
     """Answer QUESTION from the documentation inside this Python: no network, no model."""
+    if serving:
+        if question is not None or record is not None:
+            raise click.UsageError("--serve takes no QUESTION and no --record: each client asks its own")
+        serve_demo(port, gguf)
+        return
+    if port is not None:
+        raise click.UsageError("--port is the service's: it needs --serve")
     try:
         from hostcall_drivers.demo.run import SAMPLE, run_demo
     except ModuleNotFoundError as error:
@@ -299,6 +309,9 @@ def replay_(file: Path, commands: bool) -> None:
     if differs is not None:
         sys.exit(fail(differs, FAILED))
     click.echo(f"{len(read.events)} events, {len(made)} commands: the same end")
+
+
+cli.add_command(serve_command)
 
 
 # What the commands share.

@@ -41,8 +41,26 @@ async def run_demo(answer: Answer, show: Show, *, gguf: Path | None = None, reco
     Raises:
         SettingsError: The model cannot be served.
     """
+    async with demo_driver(gguf=gguf, recorder=recorder) as driver:
+        return await show(driver, answer)
+
+
+@contextlib.asynccontextmanager
+async def demo_driver(
+    *, gguf: Path | None = None, recorder: Recorder | None = None, pace: float = 0.0
+) -> AsyncIterator[TrioDriver]:
+    """Run the demo's world, and give the driver that is at home in it.
+
+    Args:
+        gguf: A model to put in the place of the demo's engine.
+        recorder: Told of the run, for a replay.
+        pace: Seconds between two pieces of the engine's reply.
+
+    Raises:
+        SettingsError: The model cannot be served.
+    """
     async with contextlib.AsyncExitStack() as stack:
-        world = await stack.enter_async_context(demo_world())
+        world = await stack.enter_async_context(demo_world(pace=pace))
         engine_url, key = world.engine_url, None
         if gguf is not None:
             engine_url, key = await stack.enter_async_context(served(gguf))
@@ -61,7 +79,7 @@ async def run_demo(answer: Answer, show: Show, *, gguf: Path | None = None, reco
                 record=recorder,
             )
         )
-        return await show(driver, answer)
+        yield driver
 
 
 @contextlib.asynccontextmanager
