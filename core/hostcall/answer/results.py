@@ -1,6 +1,7 @@
 """The texts of tool results, as the model reads them."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from hostcall.answer.prompts import listed_address
 from hostcall.data import SearchResult
@@ -9,13 +10,25 @@ from hostcall.web.search import SearchOutcome
 
 
 def search_text(
-    searches: Sequence[tuple[SearchOutcome, Sequence[SearchResult]]], *, notes: Sequence[str], not_run: Sequence[str]
+    searches: Sequence[tuple[SearchOutcome, Sequence[SearchResult]]],
+    *,
+    notes: Sequence[str],
+    not_run: Sequence[str],
+    silent: AbstractSet[str] = frozenset(),
 ) -> str:
-    """Return the result of a search call: each search with its numbered results, then what there is to know."""
+    """Return the result of a search call: each search with its numbered results, then what there is to know.
+
+    Args:
+        searches: What each search came to, with its results as they were numbered.
+        notes: What is to be said of how the call was read.
+        not_run: Queries that the budget had no room for.
+        silent: Search engines that did not answer in the last search before this call. They are suspended for minutes
+            or hours then, and a model that is not told spends its budget on asking them in other words.
+    """
     blocks: list[str] = []
     shown: set[int] = set()
     for outcome, results in searches:
-        blocks.append(_one_search(outcome, results, shown))
+        blocks.append(_one_search(outcome, results, shown, silent))
         shown.update(result.number for result in results)
     tail = list(notes)
     if not_run:
@@ -25,7 +38,9 @@ def search_text(
     return "\n\n".join(blocks)
 
 
-def _one_search(outcome: SearchOutcome, results: Sequence[SearchResult], shown: set[int]) -> str:
+def _one_search(
+    outcome: SearchOutcome, results: Sequence[SearchResult], shown: set[int], silent: AbstractSet[str]
+) -> str:
     asked = f" (no older than a {outcome.time_range})" if outcome.time_range else ""
     lines = [f"Search: {_line(outcome.query)}{asked}"]
     if outcome.trouble:
@@ -41,11 +56,17 @@ def _one_search(outcome: SearchOutcome, results: Sequence[SearchResult], shown: 
     if not results and outcome.health == "healthy":
         lines.append("No results.")
     if outcome.unanswered:
-        named = ", ".join(f"{_line(name)} ({_line(why)})" for name, why in outcome.unanswered)
+        named = ", ".join(
+            f"{_line(name)} ({_line(why)}{', as before' if name in silent else ''})" for name, why in outcome.unanswered
+        )
         if results:
             lines += ["", f"These search engines did not answer: {named}."]
         else:
             lines.append(f"Nothing came, and these search engines did not answer: {named}. This is no empty result.")
+            if all(name in silent for name, _ in outcome.unanswered):
+                lines.append(
+                    "Other words will not make them answer: go on from what was found, and say what is missing."
+                )
     return "\n".join(lines)
 
 

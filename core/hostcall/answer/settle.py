@@ -89,7 +89,9 @@ def _settle_search(call: Call, world: World, work: SearchWork) -> list[Command]:
         )
     failed = all(outcome.health == "unavailable" for outcome in work.outcomes)
     call.outcome = "failed" if failed else "ran"
-    call.text = search_text(numbered, notes=work.ask.notes, not_run=work.not_run)
+    call.text = search_text(numbered, notes=work.ask.notes, not_run=work.not_run, silent=world.silent)
+    if not all(outcome.trouble for outcome in work.outcomes):
+        world.silent = frozenset(name for outcome in work.outcomes for name, _ in outcome.unanswered)
     return commands
 
 

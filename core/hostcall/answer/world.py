@@ -89,6 +89,8 @@ class World:
     chain: Chain
     deadline: Callable[[], float]
     past: Past = attrs.Factory(Past)
+    silent: frozenset[str] = frozenset()
+    """Search engines that did not answer in the last search."""
     pages: dict[int, ReadPage] = attrs.Factory(dict)
     """The pages that were read, by number, with their whole text."""
 
