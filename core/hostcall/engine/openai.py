@@ -14,6 +14,7 @@ import attrs
 from hostcall.data import CallFragment, Capabilities, HttpRequest, Usage
 from hostcall.engine.faults import EngineFault, is_error, read_fault
 from hostcall.engine.history import for_openai
+from hostcall.engine.pattern import ChunkPattern
 from hostcall.engine.reply import ChatAsk, ReplyDecoder
 from hostcall.engine.settings import Engine
 from hostcall.engine.sse import ServerEvent, SseDecoder
@@ -99,9 +100,11 @@ class OpenAIDecoder:
     _body: list[bytes] = attrs.Factory(list)
     _size: int = 0
     _valid: int = 0
+    _pattern: ChunkPattern = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._sse = SseDecoder(self.limits.event_bytes)
+        self._pattern = ChunkPattern(_plain_text)
 
     def head(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
         """Take the head of the answer."""
@@ -172,6 +175,11 @@ class OpenAIDecoder:
             if self.over:
                 break
             data = event.data
+            plain = self._pattern.text(data) if not event.name else None
+            if plain is not None:
+                self._valid += 1
+                text.append(plain)
+                continue
             if event.name == "error":
                 self._flush(chunks, text)
                 self._stop(read_fault(None, data, overflow_words=self.overflow_words))
@@ -187,6 +195,7 @@ class OpenAIDecoder:
                 continue
             plain = _plain_text(value)
             if plain is not None:
+                self._pattern.learn(data)
                 self._valid += 1
                 text.append(plain)
                 continue

@@ -50,6 +50,8 @@ class SseDecoder:
         self._after_cr = data.endswith(b"\r")
         if not data:
             return []
+        if not (self._first or self._data or self._name) and b"\r" not in data:
+            return self._blocks(data)
         # bytes.splitlines knows CR, LF and CRLF and nothing else; str.splitlines would also split at U+2028.
         lines = data.splitlines()
         rest = b"" if data.endswith((b"\n", b"\r")) else lines.pop()
@@ -57,16 +59,55 @@ class SseDecoder:
             lines[0] = b"".join(self._carry) + lines[0]
             self._carry.clear()
             self._carried = 0
+        return self._rest([*lines, rest])
+
+    def _blocks(self, data: bytes) -> list[ServerEvent]:
+        """Read what holds no CR and begins between two events or in the first line of one: nearly all that comes.
+
+        An event of one data line is then what stands between two blank lines, and needs no look at its lines.
+        """
+        if self._carry:
+            if b"\n" not in data:
+                return self._rest([data])
+            data = b"".join((*self._carry, data))
+            self._carry.clear()
+            self._carried = 0
         events: list[ServerEvent] = []
-        for line in lines:
+        *blocks, rest = data.split(b"\n\n")
+        for block in blocks:
+            value = block[6:]
+            if (
+                block.startswith(b"data: ")
+                and not self._data
+                and len(block) <= self.max_event
+                and b"\n" not in block
+                and not value[:1].isspace()
+                and value[:1] not in (b"", b":")
+            ):
+                events.append(ServerEvent(self._name, value))
+                self._name = ""
+                continue
+            for line in (*block.split(b"\n"), b""):
+                event = self._line(line)
+                if event is not None:
+                    events.append(event)
+                if self.oversize:
+                    return events
+        return events + self._rest(rest.split(b"\n"))
+
+    def _rest(self, lines: list[bytes]) -> list[ServerEvent]:
+        """Read lines, the last of which has not ended yet."""
+        events: list[ServerEvent] = []
+        *whole, last = lines
+        for line in whole:
             event = self._line(line)
             if event is not None:
                 events.append(event)
             if self.oversize:
                 return events
-        if rest:
-            self._carry.append(rest)
-            self._carried += len(rest)
+        if last:
+            self._carry.append(last)
+            self._carried += len(last)
             # As for a whole line: what was cut from it must not decide.
             self.oversize = self._carried + self._size > self.max_event
         return events

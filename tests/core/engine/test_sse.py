@@ -1,7 +1,7 @@
 """The decoder of server-sent events: any cut of the same bytes means the same."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostcall.engine.sse import ServerEvent, SseDecoder
@@ -97,3 +97,45 @@ def test_what_is_too_large_does_not_depend_on_the_cut(data: st.DataObject, size:
         return [event for piece in pieces for event in decoder.feed(piece)], decoder.oversize
 
     assert outcome(data.draw(cuts(whole))) == outcome([whole])
+
+
+blocks = st.sampled_from(
+    [
+        b"data: a\n\n",
+        b"data: b\r\n\r\n",
+        b"data:c\n\n",
+        b"data: d\ndata: e\n\n",
+        b"event: x\ndata: f\n\n",
+        b"\n",
+        b": ping\n\n",
+        b"data:  \n\n",
+        b"data: : x\n\n",
+        b"data: g\n\n\n",
+        b"event: y\n\n",
+        b"id: 1\ndata: h\n\n",
+        b"data: i\r\r",
+        b"data: \xff\n\n",
+        b"data\n\n",
+        b"error: {}\n",
+        b"{}\n\n",
+        b"data: jjjjjjjjjjjjjjjjjjjjjjj\n\n",
+    ]
+)
+
+
+@settings(max_examples=400)
+@given(data=st.data(), parts=st.lists(blocks, max_size=8), cut=st.integers(0, 3))
+def test_a_stream_of_any_events_reads_the_same_however_it_is_cut(
+    data: st.DataObject, parts: list[bytes], cut: int
+) -> None:
+    whole = b"".join(parts)
+    whole = whole[: len(whole) - cut]
+
+    def outcome(pieces: list[bytes]) -> tuple[list[ServerEvent], bool]:
+        decoder = SseDecoder(26)
+        found = [event for piece in pieces for event in decoder.feed(piece)]
+        return found + decoder.end(), decoder.oversize
+
+    singly = outcome([whole[at : at + 1] for at in range(len(whole))])
+    assert outcome([whole]) == singly
+    assert outcome(data.draw(cuts(whole))) == singly
