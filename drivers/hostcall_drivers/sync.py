@@ -66,6 +66,7 @@ from hostcall_drivers.common import (
 from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
+from hostcall_drivers.reads import Together
 from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream, Wakeable
 from hostcall_drivers.wire import Exchange
@@ -346,14 +347,20 @@ class Run:
         self, service: Service, id_: str, request: HttpRequest, deadline: float, idle: float | None
     ) -> Iterator[RequestEvent]:
         """Exchange one request with a service of the operator's."""
+        body = Together(None)
         try:
             with self._driver.sent(service, request, idle) as response:
-                peer = response.extensions["network_stream"].get_extra_info("server_addr")
-                yield ResponseStarted(id_, response.status, read_headers(response.headers), peer_of(peer))
-                for data in response.iter_stream():
-                    yield BodyReceived(id_, data)
+                stream = response.extensions["network_stream"]
+                peer = peer_of(stream.get_extra_info("server_addr"))
+                yield ResponseStarted(id_, response.status, read_headers(response.headers), peer)
+                body = Together(stream.get_extra_info("reads"))
+                for piece in response.iter_stream():
+                    if data := body.add(piece):
+                        yield BodyReceived(id_, data)
             yield ResponseEnded(id_)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+            if data := body.rest():
+                yield BodyReceived(id_, data)
             kind, detail = failure_of(error)
             yield Failed(id_, "timeout" if time.monotonic() >= deadline else kind, detail)
 

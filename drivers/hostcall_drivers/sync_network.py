@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 
 import httpcore
 
+from hostcall_drivers.reads import Reads
+
 
 class Clock(threading.local):
     """The deadline of the request that this thread works on."""
@@ -73,13 +75,16 @@ class SyncStream(httpcore.NetworkStream):
 
     def __init__(self, sock: socket.socket, network: "SyncNetwork") -> None:
         self.sock = sock
+        self.reads = Reads()
         self._network = network
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return up to `max_bytes`, empty at the end."""
         with _mapped(httpcore.ReadTimeout, httpcore.ReadError), self._network.waiting_on(self.sock):
             self.sock.settimeout(self._network.clock.remaining(timeout))
-            return self.sock.recv(max_bytes)
+            data = self.sock.recv(max_bytes)
+        self.reads.took(data)
+        return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`. The time of `sendall` is that of the whole."""
@@ -117,8 +122,10 @@ class SyncStream(httpcore.NetworkStream):
         return self
 
     def get_extra_info(self, info: str) -> typing.Any:
-        """Return the other end's address (`server_addr`), the TLS version (`tls_version`), the socket or its state."""
+        """Return `server_addr` (the other end), `tls_version`, `reads` (what was read), the socket or its state."""
         match info:
+            case "reads":
+                return self.reads
             case "ssl_object":
                 return self.sock if isinstance(self.sock, ssl.SSLSocket) else None
             case "tls_version":

@@ -63,6 +63,7 @@ from hostcall_drivers.common import (
 from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
+from hostcall_drivers.reads import Together
 from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
 from hostcall_drivers.trio_network import Body, TrioNetwork, TrioStream, before_reading
 from hostcall_drivers.wire import Exchange
@@ -368,14 +369,20 @@ class Run:
     async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> None:
         """Exchange one request with a service of the operator's."""
         before_reading.set(self._drained)
+        body = Together(None)
         try:
             async with self._driver.sent(service, request, idle) as response:
-                peer = response.extensions["network_stream"].get_extra_info("server_addr")
-                self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer_of(peer)))
-                async for data in response.aiter_stream():
-                    self._tell(BodyReceived(id_, data))
+                stream = response.extensions["network_stream"]
+                peer = peer_of(stream.get_extra_info("server_addr"))
+                self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer))
+                body = Together(stream.get_extra_info("reads"))
+                async for piece in response.aiter_stream():
+                    if data := body.add(piece):
+                        self._tell(BodyReceived(id_, data))
             self._tell(ResponseEnded(id_))
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+            if data := body.rest():
+                self._tell(BodyReceived(id_, data))
             self._tell(Failed(id_, *failure_of(error)))
 
     async def _page(self, command: Connect) -> None:

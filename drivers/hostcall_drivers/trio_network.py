@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 import httpcore
 import trio
 
+from hostcall_drivers.reads import Reads
+
 ExtraInfo: typing.TypeAlias = typing.Any
 
 before_reading: contextvars.ContextVar[Callable[[], Awaitable[None]] | None] = contextvars.ContextVar(
@@ -44,6 +46,7 @@ class TrioStream(httpcore.AsyncNetworkStream):
 
     def __init__(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
         self.inner = stream
+        self.reads = Reads()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return up to `max_bytes`, empty at the end."""
@@ -51,7 +54,9 @@ class TrioStream(httpcore.AsyncNetworkStream):
         if wait is not None:
             await wait()
         with _mapped(httpcore.ReadTimeout, httpcore.ReadError), trio.fail_after(_bound(timeout)):
-            return bytes(await self.inner.receive_some(max_bytes))
+            data = bytes(await self.inner.receive_some(max_bytes))
+        self.reads.took(data)
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`."""
@@ -86,8 +91,10 @@ class TrioStream(httpcore.AsyncNetworkStream):
         return TrioStream(typing.cast("trio.SSLStream[trio.SocketStream]", stream))
 
     def get_extra_info(self, info: str) -> ExtraInfo:
-        """Return the other end's address (`server_addr`), the TLS version (`tls_version`), the socket or its state."""
+        """Return `server_addr` (the other end), `tls_version`, `reads` (what was read), the socket or its state."""
         stream = self.inner
+        if info == "reads":
+            return self.reads
         if info == "ssl_object":
             return stream._ssl_object if isinstance(stream, trio.SSLStream) else None
         if info == "tls_version":
