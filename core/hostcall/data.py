@@ -228,6 +228,9 @@ class Capabilities:
     echo_reasoning: Literal["never", "tool_rounds", "always"] = "tool_rounds"
     dialects: tuple[str, ...] = ("auto",)
     """Dialects of calls written as text to arm in every round."""
+    guided: bool = False
+    """Whether the model is led by the hand, because it calls and cites badly by itself: after the search it picks a
+    page by JSON schema, and its answer is one as well, with a source for each statement."""
     rescue: bool = False
     """Whether tools are described in the prompt and read from the text."""
     probed: bool = False

@@ -15,7 +15,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,14 @@ import attrs
 import trio
 
 from hostcall.answer.answer import Answer
+from hostcall.answer.plan import ladder
 from hostcall.commands import Finish, Notice, ShowProgress
 from hostcall.data import Result
-from hostcall.engine.settings import Engine
 from hostcall.limits import Limits
 from hostcall_drivers.demo.mapped import MappedTrioNetwork
 from hostcall_drivers.demo.server import demo_world
-from hostcall_drivers.engines import known_rows
+from hostcall_drivers.engines import Engines, known_rows
+from hostcall_drivers.options import read_row
 from hostcall_drivers.trio import TrioDriver
 from tests.real import install
 from tests.real.conftest import LAUNCHER, answers, process
@@ -37,6 +38,7 @@ from tests.real.conftest import LAUNCHER, answers, process
 QUESTIONS = Path(__file__).parents[1] / "cases" / "demo_questions.jsonl"
 MODELS = {"small": install.SMALL, "middle": install.MIDDLE, "tiny": install.TINY}
 ANSWER_SECONDS = 600.0
+EXTRA = {"temperature": 0, "max_tokens": 400}
 
 
 @attrs.define(kw_only=True)
@@ -76,7 +78,7 @@ def judge(question: dict[str, Any], result: Result) -> tuple[bool, bool, str]:
 
 
 @attrs.define
-class Ladder:
+class Timed:
     """Reads off the notices how long each rung of the forced round took."""
 
     rungs: tuple[str, ...]
@@ -89,7 +91,7 @@ class Ladder:
         if not isinstance(notice, ShowProgress) or notice.kind == "waiting":
             return
         now = time.monotonic()
-        if self._since is not None:
+        if self._since is not None and self._number < len(self.rungs):
             self.seconds[self.rungs[self._number]] = now - self._since
             self._number += 1
             self._since = None
@@ -110,37 +112,30 @@ def first_call(result: Result, rungs: tuple[str, ...]) -> str:
 async def ask(
     questions: list[dict[str, Any]],
     *,
-    engine: Engine | None = None,
-    engine_url: str | None = None,
-    engine_key: str | None = None,
+    engines: Engines | None = None,
+    extra_body: Mapping[str, Any] | None = None,
     limits: Limits = Limits(answer_seconds=ANSWER_SECONDS),
     keep: Path | None = None,
 ) -> dict[str, Asked]:
     """Ask every question in the demo's world, and judge each answer."""
     judged = {}
-    asking = engine or Engine(capabilities=known_rows()["llama-server"].capabilities)
-    rungs = ("required", "schema", "host")
     async with demo_world() as world:
 
         async def resolve(host: str) -> list[str]:
             return world.resolve(host)
 
         network = MappedTrioNetwork(world.mapping)
-        driver = TrioDriver(
-            engine_url or world.engine_url,
-            world.search_url,
-            engine_key=engine_key,
-            resolver=resolve,
-            network=network,
-            page_tls=world.ca,
-        )
+        engines = engines or Engines.read([world.engine_url], rows={"": known_rows()["llama-server"]})
+        driver = TrioDriver(engines, world.search_url, resolver=resolve, network=network, page_tls=world.ca)
         async with driver:
             for question in questions:
+                asking = engines.settings(extra_body=extra_body)
+                rungs = ladder(asking.capabilities, web=True, left=True)
                 answer = Answer([{"role": "user", "content": question["question"]}], engine=asking, limits=limits)
-                ladder, began = Ladder(rungs), time.monotonic()
+                timed, began = Timed(rungs), time.monotonic()
                 async with driver.run(answer) as notices:
                     async for notice in notices:
-                        ladder.note(notice)
+                        timed.note(notice)
                         if not isinstance(notice, Finish):
                             continue
                         fact, cited, wrong = judge(question, notice.result)
@@ -150,7 +145,7 @@ async def ask(
                             cited=cited,
                             wrong=wrong,
                             rung=first_call(notice.result, rungs),
-                            rungs=ladder.seconds,
+                            rungs=timed.seconds,
                             seconds=time.monotonic() - began,
                         )
                         judged[question["id"]] = asked
@@ -211,21 +206,27 @@ def main() -> None:
     parser.add_argument("--gguf", type=Path)
     parser.add_argument("--model", choices=list(MODELS))
     parser.add_argument("--engine")
+    parser.add_argument("--row", default="llama-server", help="a row that ships, or a file of `hostcall doctor`")
+    parser.add_argument("--guided", action="store_true", help="lead the model, as `hostcall doctor` finds it needs")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--first", type=int, help="ask only so many")
     given = parser.parse_args()
     questions = read(given.file)[: given.first]
     gguf = MODELS[given.model].path if given.model else given.gguf
     real = gguf is not None or given.engine is not None
-    row = known_rows()["llama-server"].capabilities
-    engine = Engine(capabilities=row, extra_body={"temperature": 0, "max_tokens": 400}) if real else None
+    _, row = read_row(given.row, [""])
+    if given.guided:
+        row = attrs.evolve(row, capabilities=attrs.evolve(row.capabilities, guided=True))
     with contextlib.ExitStack() as stack:
         url, key = given.engine, os.environ.get("HOSTCALL_ENGINE_KEY")
         if gguf is not None:
             url, key = stack.enter_context(served(gguf))
 
         async def asking() -> dict[str, Asked]:
-            return await ask(questions, engine=engine, engine_url=url, engine_key=key, keep=given.keep)
+            if url is None:
+                return await ask(questions)
+            engines = Engines.read([url], keys={"": key} if key else {}, rows={"": row})
+            return await ask(questions, engines=engines, extra_body=EXTRA, keep=given.keep)
 
         report(trio.run(asking), real=real)
 

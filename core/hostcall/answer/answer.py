@@ -14,6 +14,8 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
+import attrs
+
 from hostcall.answer import plan, prompts
 from hostcall.answer.asking import Asker
 from hostcall.answer.budget import Budget
@@ -21,7 +23,7 @@ from hostcall.answer.calls import Calls, host_call, make_calls
 from hostcall.answer.clock import Clock
 from hostcall.answer.ending import make_result
 from hostcall.answer.ledger import Ledger
-from hostcall.answer.plan import AnswerRound, End, ForcedRound, HostCall, Standing, Step, ToolRound
+from hostcall.answer.plan import AnswerRound, End, ForcedRound, HostCall, ReadRound, Standing, Step, ToolRound
 from hostcall.answer.probe import PROBE_SECONDS, Probe
 from hostcall.answer.receipts import Chain
 from hostcall.answer.round import AskedCall, Reply, Round
@@ -172,6 +174,9 @@ class Answer:
         networks = Networks.of(web, deny_networks)
         self.answer_id = answer_id
         self._clock.start(now)
+        if self._engine.capabilities.guided:
+            # A model that must be led loses its way in a report of six pages.
+            self._limits = attrs.evolve(self._limits, hops=0)
         self._overlap = self._limits.overlap and capacity > 1
         self._world = World(
             limits=self._limits,
@@ -189,6 +194,7 @@ class Answer:
         )
         system = prompts.system_line(today, research=self._research) if self._web is not None else None
         self._transcript = Transcript.begin(self._conversation, system)
+        self._question = self._transcript.last_question
         self._asker = Asker(
             engine=self._engine,
             capabilities=self._engine.capabilities,
@@ -196,6 +202,7 @@ class Answer:
             limits=self._limits,
             transcript=self._transcript,
             deadline=self._clock.deadline,
+            sources=len(self._earlier),
         )
         self._phase = Phase.TOOLS
         probe = self._asker.wire.probe() if self._asker.offered else None
@@ -271,6 +278,10 @@ class Answer:
                     self._rounds += 1
                     self._asker.next_round()
                 return self._start(self._asker.tools(), now)
+            case ReadRound():
+                self._phase, self._rungs = Phase.FORCED, ("read",)
+                self._asker.next_round()
+                return self._start(self._asker.reading(self._world.ledger.unread), now)
             case AnswerRound():
                 return self._answer_round(now)
             case End():
@@ -295,7 +306,7 @@ class Answer:
             self._asker.next_round()
         self._quirks["the engine could not be made to call a tool; the host made the first call"] = None
         self._reply = None
-        asked = host_call(self._transcript.last_question, self._world)
+        asked = host_call(self._question, self._world)
         calls = Calls(self._world, self._asker.number)
         made = make_calls([asked], number=calls.number, taken=self._transcript.ids, asked_by="host")
         return self._run(calls, made, now)
@@ -305,10 +316,13 @@ class Answer:
             self._phase = Phase.ANSWER
             if self._standing().spent:
                 self._why = "budget_spent"
-            elif self._reply is not None and self._reply.calls:
+            elif self._reply is not None and self._reply.calls and not self._asker.guided:
                 self._why = "rounds_used"
         self._answer_rounds += 1
         self._asker.next_round()
+        sources = self._world.ledger.sources
+        if self._asker.guided and sources:
+            return self._start(self._asker.statements(sources, self._question), now)
         return self._start(self._asker.answer(self._world.ledger.sources if self.web_on else None), now)
 
     # Replies and calls.
@@ -384,7 +398,10 @@ class Answer:
         if self._phase is Phase.FORCED:
             rungs = self._rungs
             if kind == "calls":
-                self._rungs, self._rounds = (), 1
+                if self._rungs[0] == "schema":
+                    # Where `required` was tried, it brought nothing: the next answer is spared that.
+                    self._asker.refused_rung("required")
+                self._rungs, self._rounds = (), self._rounds + 1
             else:
                 self._quirks[f"a call forced by {rungs[0]} did not come"] = None
                 self._rungs = rungs[1:]
@@ -479,6 +496,8 @@ class Answer:
             answer_rounds=self._answer_rounds,
             answer_rounds_allowed=self._limits.answer_rounds,
             rungs=self._rungs,
+            guided=self._asker.guided,
+            to_read=bool(self._world.ledger.unread) and self._world.budget.pages_left > 0,
             spent=(self.web_on and world.budget.spent) or world.past.count >= self._limits.calls_an_answer,
             retried=self._retried,
             why=self._why,

@@ -8,14 +8,18 @@ import attrs
 from hostcall.answer import prompts
 from hostcall.answer.plan import Rung
 from hostcall.answer.round import Reader, Round
-from hostcall.answer.transcript import Transcript, schema_of, schema_tail
+from hostcall.answer.statements import example, statements_schema
+from hostcall.answer.tools import FETCH, SEARCH
+from hostcall.answer.transcript import Transcript, reading_schema, schema_of, schema_tail
 from hostcall.data import Capabilities, Source
 from hostcall.engine.faults import EngineFault
+from hostcall.engine.history import text_of
 from hostcall.engine.reply import ChatAsk, Wire
 from hostcall.engine.settings import Engine
 from hostcall.engine.wires import wire_of
 from hostcall.limits import Limits
 from hostcall.tooltext import TextFilter
+from hostcall.web.seen import first_address
 
 
 @attrs.define(kw_only=True)
@@ -29,12 +33,16 @@ class Asker:
     limits: Limits
     transcript: Transcript
     deadline: Callable[[], float]
+    sources: int = 0
+    """Sources of earlier answers, which may be opened at once."""
     number: int = 0
     """The round in progress, from 1."""
     _requests: int = 0
     """Engine requests made in this round, for the ids."""
     _reader: Reader = attrs.Factory(Reader)
     _repaired: set[str] = attrs.Factory(set)
+    _tail: str = ""
+    """What stood under the system message of the last request."""
 
     def begin(self) -> None:
         """Note the directive under the user's last message, where this engine needs one."""
@@ -64,18 +72,36 @@ class Asker:
     # The kinds of rounds.
 
     def forced(self, rung: Rung) -> Round:
-        """Return a round in which a call is forced. On rescue there is no field to force with."""
+        """Return a round in which a call is forced. On rescue there is no field to force with.
+
+        Forced to a schema, a small model picks the page tool as gladly as the search, and makes up an address that is
+        refused: so that tool is in the schema only where there is a page to open yet.
+        """
         tokens = self.limits.forced_tokens
         match rung:
             case "required":
                 ask = self._ask(tools=self.offered, tool_choice="required", max_tokens=tokens)
             case "schema":
-                schema = dict(schema_of(self.offered))
-                ask = self._ask(system_tail=schema_tail(self.offered), max_tokens=tokens, schema=schema)
+                offered = [tool for tool in self.offered if self._openable or tool["function"]["name"] != FETCH]
+                ask = self._ask(system_tail=schema_tail(offered), max_tokens=tokens, schema=dict(schema_of(offered)))
                 self.transcript.rewrite(self.request_id, "the call is forced by a JSON schema")
             case _:
                 ask = self._ask(max_tokens=tokens)
         return self._round(ask, forced=True)
+
+    def reading(self, addresses: Sequence[str]) -> Round:
+        """Return a round in which one of these pages is picked."""
+        self.transcript.ask(prompts.READ_ASK.format(tool=FETCH))
+        tool = next(tool for tool in self.offered if tool["function"]["name"] == FETCH)
+        schema = dict(reading_schema(tool, addresses))
+        return self._round(self._ask(max_tokens=self.limits.forced_tokens, schema=schema), forced=True)
+
+    def statements(self, sources: Sequence[Source], question: str) -> Round:
+        """Return a round that asks for the answer as statements, each with its source."""
+        best = [source for source in sources if source.grade == "read"] or list(sources)
+        numbers = [source.number for source in best]
+        self.transcript.ask(prompts.statements_ask(best, question, example(numbers[0])))
+        return self._round(self._ask(schema=statements_schema(numbers)), statements=True)
 
     def tools(self) -> Round:
         """Return a round that offers the tools."""
@@ -93,16 +119,32 @@ class Asker:
     def again(self, round_: Round) -> Round:
         """Return a round that asks the same once more, with the messages as they are by now."""
         ask = round_.ask
-        tail = schema_tail(self.offered) if ask.schema is not None else ""
         fields = {
             "tools": ask.tools,
             "tool_choice": ask.tool_choice,
             "max_tokens": ask.max_tokens,
             "schema": ask.schema,
         }
-        return self._round(self._ask(system_tail=tail, **fields), forced=round_.forced)
+        return self._round(
+            self._ask(system_tail=self._tail, **fields), forced=round_.forced, statements=round_.statements
+        )
+
+    @property
+    def _openable(self) -> bool:
+        asked = (text_of(m["content"]) for m in self.transcript.messages if m["role"] == "user")
+        return self.sources > 0 or any(first_address(text, self.limits) is not None for text in asked)
+
+    @property
+    def guided(self) -> bool:
+        """Whether the model is led: it can be forced by schema, and no tool of the host's waits for it."""
+        known = self.capabilities
+        web = {SEARCH, FETCH}
+        return (
+            known.guided and known.schema and not known.rescue and {t["function"]["name"] for t in self.offered} == web
+        )
 
     def _ask(self, *, system_tail: str = "", **fields: Any) -> ChatAsk:
+        self._tail = system_tail
         if self.capabilities.rescue:
             # The tools stand in the prompt, in every round alike: the prompt only grows.
             return ChatAsk(
@@ -111,7 +153,7 @@ class Asker:
             )
         return ChatAsk(messages=self.transcript.to_send(system_tail=system_tail), **fields)
 
-    def _round(self, ask: ChatAsk, *, forced: bool = False) -> Round:
+    def _round(self, ask: ChatAsk, *, forced: bool = False, statements: bool = False) -> Round:
         return Round(
             id=f"r{self.number}",
             number=self.number,
@@ -121,6 +163,7 @@ class Asker:
             reader=self._reader,
             make_filter=lambda inside: self._filter(inside=inside, forced=forced),
             forced=forced,
+            statements=statements,
             first_request=self._requests,
             deadline=self.deadline,
         )
@@ -188,7 +231,7 @@ class Asker:
         if rung == "required":
             choices = tuple(choice for choice in self.capabilities.tool_choice if choice != "required")
             self.capabilities = attrs.evolve(self.capabilities, tool_choice=choices)
-        elif rung == "schema":
+        elif rung in ("schema", "read"):
             self.capabilities = attrs.evolve(self.capabilities, schema=False)
 
     def _first(self, repair: str) -> bool:

@@ -26,6 +26,8 @@ class Ledger:
     _sources: list[Source] = attrs.Factory(list)
     _numbers: dict[str, int] = attrs.Factory(dict)
     _texts: dict[int, str] = attrs.Factory(dict)
+    _earlier: int = 0
+    """Sources of an earlier answer."""
 
     @classmethod
     def of(cls, limits: Limits, earlier: Iterable[Source]) -> "Ledger":
@@ -37,12 +39,19 @@ class Ledger:
             ledger._numbers.setdefault(ledger.key(source.address), number)
             if source.final_address:
                 ledger._numbers.setdefault(ledger.key(source.final_address), number)
+        ledger._earlier = len(ledger._sources)
         return ledger
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """All sources, in the order of their numbers."""
         return tuple(self._sources)
+
+    @property
+    def unread(self) -> list[str]:
+        """The addresses of this answer's own sources, while none of them is read."""
+        own = self._sources[self._earlier :]
+        return [] if any(source.grade == "read" for source in own) else [source.address for source in own]
 
     def found(self, address: str, title: str, published: str = "") -> int:
         """Number a source that a search showed, and return its number."""

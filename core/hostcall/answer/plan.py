@@ -3,6 +3,7 @@
 ::
 
     forced ladder   required → schema → the host's own call        (counts as one round)
+    reading round   a page is picked by schema                     (only where the model is led)
     tool rounds     calls → the next round; text → the end; blank → once more, then an answer round
     answer rounds   text → the end; a call is run and it is asked once more; blank → once more, then the end
 
@@ -15,8 +16,9 @@ import attrs
 
 from hostcall.data import Capabilities, WhyStopped
 
-Rung: TypeAlias = Literal["required", "schema", "rescue", "host"]
-"""A way to force the first call. On rescue there is no field to force with, so one plain round stands for it."""
+Rung: TypeAlias = Literal["required", "schema", "rescue", "host", "read"]
+"""A way to force a call. On rescue there is no field to force with, so one plain round stands for it; "read" is the one
+rung of the reading round."""
 
 ReplyKind: TypeAlias = Literal["calls", "text", "blank"]
 """What a whole reply came to. A reply that is nothing but a call broken by the length limit is blank."""
@@ -42,6 +44,11 @@ class ToolRound:
 
 
 @attrs.frozen
+class ReadRound:
+    """Have a page picked among the sources found."""
+
+
+@attrs.frozen
 class AnswerRound:
     """Ask for the answer, without tools."""
 
@@ -53,7 +60,7 @@ class End:
     why: WhyStopped
 
 
-Step: TypeAlias = ForcedRound | HostCall | ToolRound | AnswerRound | End
+Step: TypeAlias = ForcedRound | HostCall | ToolRound | ReadRound | AnswerRound | End
 
 
 @attrs.frozen(kw_only=True)
@@ -67,6 +74,10 @@ class Standing:
     answer_rounds_allowed: int
     rungs: tuple[Rung, ...] = ()
     """What is left of the forced ladder, the current rung first; empty when it is over."""
+    guided: bool = False
+    """The model is led: it reads one page and then answers."""
+    to_read: bool = False
+    """There is a page to pick, and none was read yet."""
     spent: bool = False
     """The search budget, or the calls of the answer, are used up."""
     retried: bool = False
@@ -104,7 +115,9 @@ def first_step(standing: Standing) -> Step:
 
 def after_forced(standing: Standing, reply: ReplyKind) -> Step:
     """Return the step after a reply on the ladder. Anything but a call means the next rung, which stands first."""
-    return after_calls(standing) if reply == "calls" else _rung(standing.rungs[0])
+    if reply == "calls":
+        return after_calls(standing)
+    return _rung(standing.rungs[0]) if standing.rungs else AnswerRound()
 
 
 def after_tools(standing: Standing, reply: ReplyKind) -> Step:
@@ -120,6 +133,8 @@ def after_calls(standing: Standing) -> Step:
     """Return the step after the calls of a round (or of the host) were answered."""
     if standing.spent or standing.rounds >= standing.rounds_allowed:
         return AnswerRound()
+    if standing.guided:
+        return ReadRound() if standing.to_read else AnswerRound()
     return ToolRound()
 
 

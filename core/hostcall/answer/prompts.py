@@ -22,6 +22,13 @@ CITE = "Cite sources as [n], with the numbers of the tool results, and name the 
 
 ASK = "Write the answer now from what you have found, and cite the sources by their numbers as [n]. Do not call a tool."
 ASK_PLAIN = "Write the answer now from what you have. Do not call a tool."
+READ_ASK = "Pick the page that answers the question best, and read it: reply with one JSON object that calls {tool}."
+STATEMENTS = (
+    "Write the answer now, in one to three short statements. The question is: {question}\n"
+    "Reply with one JSON object like {example}: each statement answers the question, and has the number of its source."
+)
+QUESTION_CHARS = 2_000
+"""How much of a question is said again."""
 SOURCES_HEAD = "Sources found, with the numbers to cite:"
 
 ADDRESS_CHARS = 2_000
@@ -79,6 +86,12 @@ def answer_ask(sources: Sequence[Source] | None) -> str:
     if sources is None:
         return ASK_PLAIN
     return f"{sources_list(sources)}\n\n{ASK}"
+
+
+def statements_ask(sources: Sequence[Source], question: str, example: str) -> str:
+    """Return the user message that asks for the answer as statements, each with its source."""
+    said = " ".join(question.split())[:QUESTION_CHARS]
+    return f"{sources_list(sources)}\n\n{STATEMENTS.format(question=said, example=example)}"
 
 
 def no_answer(sources: Sequence[Source]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from hostcall.answer.statements import Statements
 from hostcall.commands import CallEngine, Cancel, Command, ShowProgress, ShowReasoning, ShowText, Wait
 from hostcall.data import JsonObject, Usage
 from hostcall.engine.faults import EngineFault
@@ -130,6 +131,8 @@ class Round:
     """Makes a filter; the argument says whether it starts inside reasoning."""
     forced: bool
     """Whether a call is forced, and text waits for it."""
+    statements: bool = False
+    """Whether the reply is an answer in the form of `Statements`."""
     first_request: int
     """The number of the first engine request in this round's ids."""
     deadline: Callable[[], float]
@@ -144,6 +147,7 @@ class Round:
     _inner: TextFilter | None = None
     """The filter of the engine's own reasoning field: models call from inside their thoughts."""
     _merger: CallMerger = attrs.field(init=False)
+    _form: Statements | None = None
     _text: list[str] = attrs.Factory(list)
     _held: list[str] = attrs.Factory(list)
     _reasoning: list[str] = attrs.Factory(list)
@@ -219,6 +223,7 @@ class Round:
             part.clear()
         self.asked.clear()
         self._finish = None
+        self._form = Statements() if self.statements else None
         self._hold = self.forced
 
     # The reply.
@@ -275,7 +280,8 @@ class Round:
             if chunk.reasoning:
                 commands += self._take_reasoning(chunk.reasoning)
             if chunk.text:
-                commands += self._take(self._filter.feed(chunk.text))
+                text = chunk.text if self._form is None else self._form.feed(chunk.text)
+                commands += self._take(self._filter.feed(text))
             for fragment in chunk.calls:
                 self._merger.add(fragment)
             if chunk.calls:

@@ -166,6 +166,15 @@ def schema_of(tools: Sequence[Mapping[str, Any]]) -> JsonObject:
     return {"anyOf": forms}
 
 
+def reading_schema(tool: Mapping[str, Any], addresses: Sequence[str]) -> JsonObject:
+    """Return the JSON schema of a call that reads one of these pages."""
+    function = tool["function"]
+    parameters = dict(function["parameters"])
+    parameters["properties"] = {"url": {"enum": list(addresses)}}
+    narrowed = {**function, "parameters": {**parameters, "required": ["url"]}}
+    return schema_of([{**tool, "function": narrowed}])
+
+
 def schema_tail(tools: Sequence[Mapping[str, Any]]) -> str:
     """Return what tells the model of the tools in a request that has no `tools`."""
     lines = [json.dumps(tool["function"], ensure_ascii=False) for tool in tools]
