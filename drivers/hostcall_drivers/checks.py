@@ -87,7 +87,7 @@ async def _ask(driver: TrioDriver, service: Service, name: str, target: str) -> 
     body = b""
     try:
         with trio.fail_after(SECONDS):
-            async with driver.sent(service, request) as response:
+            async with driver.services.sent(service, request) as response:
                 async for data in response.aiter_stream():
                     body += data
                     if len(body) > 1_000_000:

@@ -136,6 +136,34 @@ def service_tls_context(ca: Path | None = None) -> ssl.SSLContext:
     return context
 
 
+@attrs.define
+class Reused:
+    """Watches, as httpcore's `trace`, whether a request went out on a connection that was kept from an earlier one.
+
+    llama-server says that it keeps a connection and closes it after a stream; a request that meets the close gets no
+    answer and is sent again, on a new connection, as every client of HTTP does (RFC 9112 §9.3.1).
+    """
+
+    fresh: bool = False
+    answered: bool = False
+
+    def note(self, event: str) -> None:
+        """Take what httpcore tells."""
+        if event.startswith("connection.connect_") and event.endswith(".complete"):
+            self.fresh = True
+        elif event.endswith("receive_response_headers.complete"):
+            self.answered = True
+
+    @property
+    def stale(self) -> bool:
+        """Whether a request that failed may be sent again: it met a kept connection's end."""
+        return not self.fresh and not self.answered
+
+
+STALE = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
+"""How a kept connection that the other end closed shows itself."""
+
+
 def read_headers(headers: RawHeaders) -> Headers:
     """Return the fields of an answer as text."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)

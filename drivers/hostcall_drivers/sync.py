@@ -67,8 +67,14 @@ from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
 from hostcall_drivers.reads import Together
-from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
+from hostcall_drivers.services import (
+    Service,
+    failure_of,
+    peer_of,
+    read_headers,
+)
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream, Wakeable
+from hostcall_drivers.sync_services import SyncServices
 from hostcall_drivers.wire import Exchange
 
 Resolver: TypeAlias = Callable[[str], Sequence[str]]
@@ -129,10 +135,7 @@ class SyncDriver:
         self.deny_networks = tuple(resolve.own_networks() if deny_networks is None else deny_networks)
         self.resolve = resolver or resolve.look_up
         self.workers = threading.BoundedSemaphore(WORKERS)
-        self.services = SyncNetwork()
-        self._tls = services_tls
-        self._pools: dict[tuple[str | None, ssl.SSLContext | None], httpcore.ConnectionPool] = {}
-        self._making = threading.Lock()
+        self.services = SyncServices(services_tls)
 
     @contextlib.contextmanager
     def run(self, answer: Runnable, *, answer_id: str | None = None) -> Iterator["Run"]:
@@ -166,50 +169,18 @@ class SyncDriver:
         Raises:
             SettingsError: There is no engine of that name.
         """
-        with self.sent(self.engines.named(engine).service, request) as response:
-            yield response
-
-    @contextlib.contextmanager
-    def sent(self, service: Service, request: HttpRequest, idle: float | None = None) -> Iterator[httpcore.Response]:
-        """Send a request to a service, and give its response until the block is left."""
-        with self.pool(service).stream(
-            request.method,
-            service.url(request),
-            headers=service.headers(request),
-            content=request.body or None,
-            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
-        ) as response:
+        with self.services.sent(self.engines.named(engine).service, request) as response:
             yield response
 
     def close(self) -> None:
         """Close the connections that are kept to the services."""
-        with self._making:
-            while self._pools:
-                _, pool = self._pools.popitem()
-                pool.close()
+        self.services.close()
 
     def __enter__(self) -> "SyncDriver":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def pool(self, service: Service) -> httpcore.ConnectionPool:
-        """Return the connections to a service of the operator's, and to others with the same TLS settings."""
-        with self._making:
-            if service.scheme == "https" and service.tls is None and self._tls is None:
-                self._tls = service_tls_context()
-            key = (service.socket, service.tls or self._tls)
-            if key not in self._pools:
-                self._pools[key] = httpcore.ConnectionPool(
-                    ssl_context=key[1],
-                    uds=service.socket,
-                    max_connections=None,
-                    max_keepalive_connections=16,
-                    keepalive_expiry=30.0,
-                    network_backend=self.services,
-                )
-            return self._pools[key]
 
     @property
     def tls_for_pages(self) -> ssl.SSLContext:
@@ -278,7 +249,7 @@ class Run:
             request = self._waiting.popleft()
             self._current, self._deadline = request.id, request.deadline
             self._events = self._perform(request)
-        for network in (self._driver.network, self._driver.services):
+        for network in (self._driver.network, self._driver.services.network):
             # Set anew for each step: two answers may take turns in one thread.
             network.clock.deadline = self._deadline
             network.begin(self._wakeable)
@@ -349,7 +320,7 @@ class Run:
         """Exchange one request with a service of the operator's."""
         body = Together(None)
         try:
-            with self._driver.sent(service, request, idle) as response:
+            with self._driver.services.sent(service, request, idle) as response:
                 stream = response.extensions["network_stream"]
                 peer = peer_of(stream.get_extra_info("server_addr"))
                 yield ResponseStarted(id_, response.status, read_headers(response.headers), peer)

@@ -64,8 +64,14 @@ from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
 from hostcall_drivers.reads import Together
-from hostcall_drivers.services import Service, failure_of, peer_of, read_headers, service_tls_context
-from hostcall_drivers.trio_network import Body, TrioNetwork, TrioStream, before_reading
+from hostcall_drivers.services import (
+    Service,
+    failure_of,
+    peer_of,
+    read_headers,
+)
+from hostcall_drivers.trio_network import TrioNetwork, TrioStream, before_reading
+from hostcall_drivers.trio_services import TrioServices
 from hostcall_drivers.wire import Exchange
 
 Resolver: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
@@ -130,9 +136,7 @@ class TrioDriver:
         self._lookups = trio.CapacityLimiter(LOOKUPS)
         self.workers = trio.CapacityLimiter(WORKERS)
         self._resolver = resolver or self._look_up
-        self._services = TrioNetwork()
-        self._tls = services_tls
-        self._pools: dict[tuple[str | None, ssl.SSLContext | None], httpcore.AsyncConnectionPool] = {}
+        self.services = TrioServices(services_tls)
 
     @contextlib.asynccontextmanager
     async def run(self, answer: Runnable, *, answer_id: str | None = None) -> AsyncIterator["Run"]:
@@ -175,55 +179,18 @@ class TrioDriver:
         Raises:
             SettingsError: There is no engine of that name.
         """
-        async with self.sent(self.engines.named(engine).service, request) as response:
+        async with self.services.sent(self.engines.named(engine).service, request) as response:
             yield response
-
-    @contextlib.asynccontextmanager
-    async def sent(
-        self, service: Service, request: HttpRequest, idle: float | None = None
-    ) -> AsyncIterator[httpcore.Response]:
-        """Send a request to a service, and give its response until the block is left."""
-        response = await self.pool(service).handle_async_request(
-            httpcore.Request(
-                request.method,
-                service.url(request),
-                headers=service.headers(request),
-                content=Body(request.body),
-                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), idle)},
-            )
-        )
-        try:
-            yield response
-        finally:
-            await response.aclose()
 
     async def aclose(self) -> None:
         """Close the connections that are kept to the services."""
-        while self._pools:
-            _, pool = self._pools.popitem()
-            await pool.aclose()
+        await self.services.aclose()
 
     async def __aenter__(self) -> "TrioDriver":
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-    def pool(self, service: Service) -> httpcore.AsyncConnectionPool:
-        """Return the connections to a service of the operator's, and to others with the same TLS settings."""
-        if service.scheme == "https" and service.tls is None and self._tls is None:
-            self._tls = service_tls_context()
-        key = (service.socket, service.tls or self._tls)
-        if key not in self._pools:
-            self._pools[key] = httpcore.AsyncConnectionPool(
-                ssl_context=key[1],
-                uds=service.socket,
-                max_connections=None,
-                max_keepalive_connections=16,
-                keepalive_expiry=30.0,
-                network_backend=self._services,
-            )
-        return self._pools[key]
 
     async def resolve(self, host: str) -> Sequence[str]:
         """Look a name up once."""
@@ -371,7 +338,7 @@ class Run:
         before_reading.set(self._drained)
         body = Together(None)
         try:
-            async with self._driver.sent(service, request, idle) as response:
+            async with self._driver.services.sent(service, request, idle) as response:
                 stream = response.extensions["network_stream"]
                 peer = peer_of(stream.get_extra_info("server_addr"))
                 self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer))

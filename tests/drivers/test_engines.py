@@ -10,9 +10,11 @@ import attrs
 import pytest
 
 from hostcall.answer.answer import Answer
+from hostcall.commands import ShowProgress
 from hostcall.engine.capabilities import Row
 from hostcall.errors import SettingsError
-from hostcall.testing import reply_text
+from hostcall.limits import Limits
+from hostcall.testing import reply_calls, reply_text
 from hostcall_drivers import saved
 from hostcall_drivers.cli import main
 from hostcall_drivers.engines import Engines, key_variable, known_rows, read_keys, split_name
@@ -390,3 +392,38 @@ def test_a_file_with_two_rows_says_so(tmp_path: Path, capsys: Capture) -> None:
     file.write_text("[a]\n[b]\n", encoding="utf-8")
     assert main(["ask", "Hi", "--engine", HOME, "--row", str(file)]) == 2
     assert "holds 2 rows; it must hold one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kept_connection_that_was_closed_costs_no_retry(kind: Kind, search: str) -> None:
+    """llama-server says that it keeps a connection, and closes it after a stream: the next request meets the close."""
+    seen: list[int] = []
+
+    def handle(connection: Connection) -> None:
+        # The first request of each connection is answered, the second one never.
+        if id(connection.sock) in seen:
+            connection.sock.close()
+            raise OSError("closed")
+        seen.append(id(connection.sock))
+        replies = (reply_calls(("web_search", {"query": "kettle"})), reply_text("Done."))
+        body = replies[len(seen) > 1]
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.send(head.encode() + body)
+
+    with Server(handle) as server:
+        carried = carry_out(kind, Answer(HELLO), engine=server.url, search=search)
+    assert carried.result.text == "Done."
+    assert not [notice for notice in carried.of(ShowProgress) if notice.kind == "waiting"]
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_connection_that_is_closed_is_a_failure(kind: Kind) -> None:
+    def handle(connection: Connection) -> None:
+        connection.sock.close()
+        raise OSError("closed")
+
+    with Server(handle) as server:
+        answer = Answer(HELLO, web=False, limits=Limits(retry_seconds=0.05))
+        assert carry_out(kind, answer, engine=server.url).result.why_stopped == "engine_failed"
+        assert len(server.requests) == 2
