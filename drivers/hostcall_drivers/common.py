@@ -44,6 +44,8 @@ class Recorder(Protocol):
 READ_BYTES = 65_536
 WORKERS = 32
 """Blocking handlers that run at once. One that never returns keeps its thread, and must not use up the machine."""
+LOOKUPS = 16
+"""Lookups in threads at once: an abandoned one keeps its thread until the system gives up on it."""
 NOTICES_WAITING = 64
 """Notices that wait for their reader before the engine is left waiting too."""
 

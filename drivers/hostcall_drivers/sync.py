@@ -66,6 +66,7 @@ from hostcall_drivers.common import (
 from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
+from hostcall_drivers.lookups import Lookups
 from hostcall_drivers.reads import Together
 from hostcall_drivers.services import (
     Service,
@@ -133,8 +134,8 @@ class SyncDriver:
         self.record = record
         self.page_tls = page_tls
         self.deny_networks = tuple(resolve.own_networks() if deny_networks is None else deny_networks)
-        self.resolve = resolver or resolve.look_up
         self.workers = threading.BoundedSemaphore(WORKERS)
+        self.lookups = Lookups(resolver or resolve.look_up)
         self.services = SyncServices(services_tls)
 
     @contextlib.contextmanager
@@ -173,7 +174,8 @@ class SyncDriver:
             yield response
 
     def close(self) -> None:
-        """Close the connections that are kept to the services."""
+        """Close the connections that are kept to the services, and let the threads of lookups go."""
+        self.lookups.close()
         self.services.close()
 
     def __enter__(self) -> "SyncDriver":
@@ -336,22 +338,17 @@ class Run:
             yield Failed(id_, "timeout" if time.monotonic() >= deadline else kind, detail)
 
     def _resolve(self, request: Resolve) -> RequestEvent:
-        """Look a name up in a thread of its own, which is left behind when it takes too long."""
-        answers: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
-
-        def look_up() -> None:
-            try:
-                answers.put(self._driver.resolve(request.host))
-            except OSError as error:
-                answers.put(error)
-
-        threading.Thread(target=look_up, name=f"lookup {request.id}", daemon=True).start()
+        """Look a name up in a thread, which is left behind when it takes too long."""
+        lookup = self._driver.lookups.start(request.host)
         try:
-            answer = self._wait_for(answers, request.deadline)
+            answer = self._wait_for(lookup.answers, request.deadline)
         except queue.Empty:
+            lookup.given_up = True
             return Failed(request.id, "timeout", "the lookup did not return")
         if isinstance(answer, OSError):
             return Failed(request.id, resolve.failure_kind(answer), str(answer))
+        if isinstance(answer, Exception):
+            raise answer
         return Resolved(request.id, tuple(answer))
 
     def _page(self, command: Connect) -> Iterator[RequestEvent]:

@@ -5,7 +5,6 @@ time of the request in hand as its timeout, and a stream can be woken from anoth
 """
 
 import contextlib
-import select
 import socket
 import ssl
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Iterable, Iterator
 import httpcore
 
 from hostcall_drivers.reads import Reads
+from hostcall_drivers.sockets import is_readable
 
 
 class Clock(threading.local):
@@ -137,7 +137,7 @@ class SyncStream(httpcore.NetworkStream):
             case "socket":
                 return self.sock
             case "is_readable":
-                return _is_readable(self.sock)
+                return is_readable(self.sock)
             case _:
                 return None
 
@@ -210,12 +210,6 @@ def _shut(sock: socket.socket) -> None:
     with contextlib.suppress(OSError):
         # The base class's own: an SSL socket's would take the TLS object from under the thread that reads it.
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-def _is_readable(sock: socket.socket) -> bool:
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 @contextlib.contextmanager

@@ -48,6 +48,7 @@ from hostcall.events import (
 from hostcall.record.recording import Started
 from hostcall_drivers import resolve
 from hostcall_drivers.common import (
+    LOOKUPS,
     NOTICES_WAITING,
     READ_BYTES,
     WORKERS,
@@ -76,9 +77,6 @@ from hostcall_drivers.wire import Exchange
 
 Resolver: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
 Approver: TypeAlias = Callable[[AskApproval], bool | ApprovalGiven | Awaitable[bool | ApprovalGiven]]
-
-LOOKUPS = 16
-"""Lookups in threads at once: an abandoned one keeps its thread until the system gives up on it."""
 
 
 class TrioDriver:
@@ -258,7 +256,8 @@ class Run:
         )
         if driver.record is not None:
             driver.record.started(started)
-        self._carry_out(self.answer.start(**attrs.asdict(started)))
+        for request in self._carry_out(self.answer.start(**attrs.asdict(started))):
+            self._nursery.start_soon(self._perform, request)
 
     def cancel(self) -> None:
         """Stop the answer. Its last notices can still be read."""
@@ -268,14 +267,20 @@ class Run:
     # Between the core and the tasks.
 
     def _tell(self, event: Event) -> None:
+        for request in self._told(event):
+            self._nursery.start_soon(self._perform, request)
+
+    def _told(self, event: Event) -> list[Request]:
+        """Feed the core, carry out what needs no waiting, and return the requests that do."""
         if self.answer.finished:
-            return
+            return []
         now = trio.current_time()
         if self._driver.record is not None:
             self._driver.record.event(now, event)
-        self._carry_out(self.answer.receive(event, now))
+        return self._carry_out(self.answer.receive(event, now))
 
-    def _carry_out(self, commands: list[Command]) -> None:
+    def _carry_out(self, commands: list[Command]) -> list[Request]:
+        requests: list[Request] = []
         for command in commands:
             match command:
                 case Cancel():
@@ -285,16 +290,17 @@ class Run:
                 case LogFetch():
                     self._driver.journal.write(command.record, answer_id=self.answer.answer_id)
                 case CallEngine() | CallSearch() | Resolve() | Connect() | RunTool() | AskApproval() | Wait():
-                    scope = trio.CancelScope(deadline=command.deadline)
-                    self._scopes[command.id] = scope
-                    self._nursery.start_soon(self._perform, command, scope)
+                    self._scopes[command.id] = trio.CancelScope(deadline=command.deadline)
+                    requests.append(command)
                 case _:
                     if isinstance(command, Finish):
                         learn(self.answer, command, self._driver.engines)
                         if self._driver.record is not None:
                             self._driver.record.finished(command)
                     self._notices.append(command)
-        self._readers.unpark_all()
+        if self._notices or self.answer.finished:
+            self._readers.unpark_all()
+        return requests
 
     async def _drained(self) -> None:
         """Wait until the reader has caught up, so that memory stays bounded and the engine is slowed."""
@@ -303,13 +309,33 @@ class Run:
 
     # The requests.
 
-    async def _perform(self, request: Request, scope: trio.CancelScope) -> None:
-        with scope:
-            await self._request(request)
-        if self._scopes.pop(request.id, None) is not None and scope.cancelled_caught:
-            self._tell(Woken(request.id) if isinstance(request, Wait) else Failed(request.id, "timeout", "deadline"))
+    async def _perform(self, request: Request) -> None:
+        """Carry a request out, and then what its end leads to: that of a lookup is a connection."""
+        todo: Request | None = request
+        while todo is not None:
+            todo = await self._performed(todo)
 
-    async def _request(self, request: Request) -> None:
+    async def _performed(self, request: Request) -> Request | None:
+        """Carry one request out and return one that its end led to; a task is spared for it."""
+        last: Event | None = None
+        scope = self._scopes.get(request.id)
+        if scope is None:
+            return None  # stopped before it began
+        with scope:
+            last = await self._request(request)
+        if self._scopes.pop(request.id, None) is None:
+            return None
+        if scope.cancelled_caught:
+            last = Woken(request.id) if isinstance(request, Wait) else Failed(request.id, "timeout", "deadline")
+        if last is None:
+            return None
+        requests = self._told(last)
+        for other in requests[1:]:
+            self._nursery.start_soon(self._perform, other)
+        return requests[0] if requests else None
+
+    async def _request(self, request: Request) -> Event | None:
+        """Carry a request out. Its last event is returned, unless it was told already."""
         driver = self._driver
         match request:
             case CallEngine():
@@ -321,17 +347,18 @@ class Run:
                 await self._call(driver.search, request.id, request.request, None)
             case Resolve():
                 try:
-                    self._tell(Resolved(request.id, tuple(await driver.resolve(request.host))))
+                    return Resolved(request.id, tuple(await driver.resolve(request.host)))
                 except OSError as error:
-                    self._tell(Failed(request.id, resolve.failure_kind(error), str(error)))
+                    return Failed(request.id, resolve.failure_kind(error), str(error))
             case Connect():
                 await self._page(request)
             case RunTool():
-                await self._tool(request)
+                return await self._tool(request)
             case AskApproval():
-                await self._ask(request)
+                return await self._ask(request)
             case Wait():
                 await trio.sleep_forever()
+        return None
 
     async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> None:
         """Exchange one request with a service of the operator's."""
@@ -356,8 +383,8 @@ class Run:
         """Fetch from a stranger: a connection of its own to a checked address, bounded and never reused."""
         stream: TrioStream | None = None
         try:
-            stream = plain = await self._connect(command)
-            stream = await plain.start_tls(self._driver.tls_for_pages, command.server_name)
+            stream = await self._connect(command)
+            await stream.start_tls(self._driver.tls_for_pages, command.server_name)
             peer = stream.get_extra_info("server_addr")[0]
             version = stream.get_extra_info("tls_version")
             exchange = Exchange(command.request, command.bounds, command.id, peer=peer, tls_version=version)
@@ -371,11 +398,13 @@ class Run:
             self._tell(Failed(command.id, *failure_of(error)))
         finally:
             if stream is not None:
-                with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
-                    await stream.aclose()
+                stream.close()
 
     async def _connect(self, command: Connect) -> TrioStream:
         """Return the first connection to stand, with a new attempt each `stagger` seconds (RFC 8305 §5)."""
+        if len(command.addresses) == 1:
+            ip = command.addresses[0].ip  # nothing to race with
+            return await self._driver.network.connect_tcp(ip, command.port, command.bounds.connect_seconds)
         connected: list[TrioStream] = []
         errors: list[Exception] = []
         bounds = command.bounds
@@ -388,7 +417,7 @@ class Run:
                 failed.set()
                 return
             if connected:
-                await stream.aclose()
+                stream.close()
                 return
             connected.append(stream)
             scope.cancel()
@@ -402,34 +431,29 @@ class Run:
                         await failed.wait()
         except BaseException:
             for stream in connected:
-                with trio.CancelScope(shield=True):
-                    await stream.aclose()
+                stream.close()
             raise
         if not connected:
             raise errors[-1]
         return connected[0]
 
-    async def _tool(self, request: RunTool) -> None:
+    async def _tool(self, request: RunTool) -> Event:
         handler = self._driver.handlers[request.name]
         try:
             value = await _called(handler, dict(request.arguments), self._driver.workers)
-            finished = ToolFinished(request.id, *tool_content(value))
+            return ToolFinished(request.id, *tool_content(value))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
-            self._tell(Failed(request.id, "handler", repr(error)))
-            return
-        self._tell(finished)
+            return Failed(request.id, "handler", repr(error))
 
-    async def _ask(self, request: AskApproval) -> None:
+    async def _ask(self, request: AskApproval) -> Event:
         approve = self._driver.approve
         if approve is None:
-            self._tell(ApprovalGiven(request.id, allowed=False, reason="nobody can be asked here"))
-            return
+            return ApprovalGiven(request.id, allowed=False, reason="nobody can be asked here")
         try:
             given = await _called(approve, request, self._driver.workers)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
-            self._tell(Failed(request.id, "handler", repr(error)))
-            return
-        self._tell(given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True))
+            return Failed(request.id, "handler", repr(error))
+        return given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True)
 
 
 async def _called(function: Callable[..., Any], argument: Any, workers: trio.CapacityLimiter) -> Any:

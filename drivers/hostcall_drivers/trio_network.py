@@ -5,15 +5,20 @@ these do not. A test or a demo puts another network in its place, which maps add
 """
 
 import contextvars
+import socket
 import ssl
 import typing
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from types import TracebackType
 
 import httpcore
 import trio
 
 from hostcall_drivers.reads import Reads
+from hostcall_drivers.sockets import finish_connecting, is_number, is_readable, start_connecting
 
+Outcome = typing.TypeVar("Outcome")
 ExtraInfo: typing.TypeAlias = typing.Any
 
 before_reading: contextvars.ContextVar[Callable[[], Awaitable[None]] | None] = contextvars.ContextVar(
@@ -24,6 +29,9 @@ before_reading: contextvars.ContextVar[Callable[[], Awaitable[None]] | None] = c
 It waits here, inside the read, and not between two pieces of a body. A cancel that came there would leave httpcore's
 generators half-way through, to be found by the garbage collector.
 """
+
+RECORD_BYTES = 16_384
+"""What TLS gives at a time at the most (RFC 8446 §5.1). Room for more would be found and given back for nothing."""
 
 
 class Body:
@@ -42,32 +50,54 @@ class Body:
 
 
 class TrioStream(httpcore.AsyncNetworkStream):
-    """One connection."""
+    """One connection: a socket of the standard library that never blocks, plain or TLS.
 
-    def __init__(self, stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]) -> None:
-        self.inner = stream
+    Not `trio.SSLStream`, which moves every byte through memory twice and takes a turn of the loop at each step: a page
+    took it twice as long as a blocking socket.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
         self.reads = Reads()
+        self._broken: OSError | None = None
+        """What the socket raised after the bytes that were given last."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return up to `max_bytes`, empty at the end."""
         wait = before_reading.get()
         if wait is not None:
             await wait()
-        with _mapped(httpcore.ReadTimeout, httpcore.ReadError), trio.fail_after(_bound(timeout)):
-            data = bytes(await self.inner.receive_some(max_bytes))
+        with _mapped(httpcore.ReadTimeout, httpcore.ReadError, timeout):
+            if self._broken is not None:
+                raise self._broken
+            tls = isinstance(self.sock, ssl.SSLSocket)
+            receive = partial(self.sock.recv, min(max_bytes, RECORD_BYTES) if tls else max_bytes)
+            data, waited = await self._when_ready(receive, trio.lowlevel.wait_readable)
+            if not waited:
+                # A server that never lets the socket run dry must not keep every other task from its turn.
+                await trio.lowlevel.cancel_shielded_checkpoint()
+            if tls:
+                data = self._gathered(data, max_bytes)
         self.reads.took(data)
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of `buffer`."""
-        if not buffer:
-            return
-        with _mapped(httpcore.WriteTimeout, httpcore.WriteError), trio.fail_after(_bound(timeout)):
-            await self.inner.send_all(buffer)
+        left = memoryview(buffer)
+        with _mapped(httpcore.WriteTimeout, httpcore.WriteError, timeout):
+            while left:
+                sent, _ = await self._when_ready(partial(self.sock.send, left), trio.lowlevel.wait_writable)
+                left = left[sent:]
 
     async def aclose(self) -> None:
         """Close at once: no goodbye is said to a peer that may never answer it."""
-        await trio.aclose_forcefully(self.inner)
+        self.close()
+
+    def close(self) -> None:
+        """Close at once. Nothing is waited for, so this holds in a cancelled scope too."""
+        if self.sock.fileno() != -1:
+            trio.lowlevel.notify_closing(self.sock)
+            self.sock.close()
 
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
@@ -79,39 +109,73 @@ class TrioStream(httpcore.AsyncNetworkStream):
         """
         if not server_hostname:
             raise AssertionError("a handshake without a name would take a certificate for any")
-        stream = trio.SSLStream(
-            self.inner, ssl_context, server_hostname=server_hostname, https_compatible=True, server_side=False
-        )
         try:
-            with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError), trio.fail_after(_bound(timeout)):
-                await stream.do_handshake()
+            with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError, timeout):
+                self.sock = sock = ssl_context.wrap_socket(
+                    self.sock, server_hostname=server_hostname, do_handshake_on_connect=False
+                )
+                await self._when_ready(sock.do_handshake, trio.lowlevel.wait_readable)
         except BaseException:
-            await self.aclose()
+            self.close()
             raise
-        return TrioStream(typing.cast("trio.SSLStream[trio.SocketStream]", stream))
+        return self
 
     def get_extra_info(self, info: str) -> ExtraInfo:
         """Return `server_addr` (the other end), `tls_version`, `reads` (what was read), the socket or its state."""
-        stream = self.inner
-        if info == "reads":
-            return self.reads
-        if info == "ssl_object":
-            return stream._ssl_object if isinstance(stream, trio.SSLStream) else None
-        if info == "tls_version":
-            return stream.version() if isinstance(stream, trio.SSLStream) else None
-        while isinstance(stream, trio.SSLStream):
-            stream = stream.transport_stream
         match info:
+            case "reads":
+                return self.reads
+            case "ssl_object":
+                return self.sock if isinstance(self.sock, ssl.SSLSocket) else None
+            case "tls_version":
+                return self.sock.version() if isinstance(self.sock, ssl.SSLSocket) else None
             case "server_addr":
-                return stream.socket.getpeername()
+                return self.sock.getpeername()
             case "client_addr":
-                return stream.socket.getsockname()
+                return self.sock.getsockname()
             case "socket":
-                return stream.socket
+                return self.sock
             case "is_readable":
-                return stream.socket.is_readable()
+                return is_readable(self.sock)
             case _:
                 return None
+
+    async def _when_ready(
+        self, operation: Callable[[], Outcome], wait: Callable[[socket.socket], Awaitable[None]]
+    ) -> tuple[Outcome, bool]:
+        """Do what may have to wait for the socket: a plain one in the way given, TLS as it says. Tell if it waited."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        waited = False
+        while True:
+            try:
+                outcome = operation()
+            except BlockingIOError:
+                await wait(self.sock)
+            except ssl.SSLWantReadError:
+                await trio.lowlevel.wait_readable(self.sock)
+            except ssl.SSLWantWriteError:
+                await trio.lowlevel.wait_writable(self.sock)
+            else:
+                break
+            waited = True
+        return outcome, waited
+
+    def _gathered(self, data: bytes, max_bytes: int) -> bytes:
+        """Return `data` and what else has come: TLS gives a record at a time, and a turn of the loop costs more."""
+        pieces = [data]
+        room = max_bytes - len(data)
+        while data and room:
+            try:
+                data = self.sock.recv(min(room, RECORD_BYTES))
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                break
+            except OSError as error:
+                # After what came before it. Asked again, the socket would only tell of an end.
+                self._broken = error
+                break
+            pieces.append(data)
+            room -= len(data)
+        return b"".join(pieces)
 
 
 class TrioNetwork(httpcore.AsyncNetworkBackend):
@@ -126,37 +190,55 @@ class TrioNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[typing.Any] | None = None,
     ) -> TrioStream:
         """Connect to an address or, for a service of the operator's, a name."""
-        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError), trio.fail_after(_bound(timeout)):
-            return TrioStream(await trio.open_tcp_stream(host, port))
+        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError, timeout):
+            if not is_number(host):
+                return _taken_over(await trio.open_tcp_stream(host, port))
+            sock = start_connecting(host, port)
+            try:
+                await trio.lowlevel.wait_writable(sock)
+                finish_connecting(sock)
+            except BaseException:
+                sock.close()
+                raise
+            return TrioStream(sock)
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[typing.Any] | None = None
     ) -> TrioStream:
         """Connect to a service on this machine."""
-        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError), trio.fail_after(_bound(timeout)):
-            return TrioStream(await trio.open_unix_socket(path))
+        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError, timeout):
+            return _taken_over(await trio.open_unix_socket(path))
 
     async def sleep(self, seconds: float) -> None:
         """Wait: httpcore does so between its own retries."""
         await trio.sleep(seconds)
 
 
-def _bound(timeout: float | None) -> float:
-    return float("inf") if timeout is None else max(timeout, 0.0)
+def _taken_over(stream: trio.SocketStream) -> TrioStream:
+    """Return trio's connection as one of ours."""
+    sock = socket.socket(fileno=stream.socket.detach())
+    sock.setblocking(False)
+    return TrioStream(sock)
 
 
 class _mapped:  # noqa: N801 - a context manager that reads like a word
-    """Turn what the network raises into httpcore's own exceptions."""
+    """Bound the time of what is done, and turn what the network raises into httpcore's own exceptions."""
 
-    def __init__(self, slow: type[Exception], broken: type[Exception]) -> None:
+    def __init__(self, slow: type[Exception], broken: type[Exception], timeout: float | None) -> None:
         self._slow = slow
         self._broken = broken
+        self._scope = None if timeout is None else trio.move_on_after(max(timeout, 0.0))
 
     def __enter__(self) -> None:
-        return None
+        if self._scope is not None:
+            self._scope.__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, trio.TooSlowError):
-            raise self._slow(str(error)) from error
-        if isinstance(error, OSError | trio.BrokenResourceError | trio.ClosedResourceError | ssl.SSLError):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._scope is not None:
+            self._scope.__exit__(kind, error, trace)
+            if self._scope.cancelled_caught:
+                raise self._slow("it took too long")
+        if isinstance(error, OSError | trio.ClosedResourceError):
             raise self._broken(str(error)) from error

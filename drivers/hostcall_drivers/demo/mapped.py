@@ -38,12 +38,6 @@ class MappedTrioStream(TrioStream):
 
     peer: tuple[str, int] = ("", 0)
 
-    async def start_tls(self, *arguments: Any, **named: Any) -> TrioStream:
-        """Shake hands, and keep the other end's address."""
-        stream = MappedTrioStream((await super().start_tls(*arguments, **named)).inner)
-        stream.peer = self.peer
-        return stream
-
     def get_extra_info(self, info: str) -> Any:
         """Return the address asked for as `server_addr`."""
         return self.peer if info == "server_addr" else super().get_extra_info(info)
@@ -67,7 +61,7 @@ class MappedTrioNetwork(TrioNetwork):
         """Connect to where the address is led."""
         self.calls.append((host, port))
         ip, to = led(self._map, host, port)
-        stream = MappedTrioStream((await super().connect_tcp(ip, to, timeout)).inner)
+        stream = MappedTrioStream((await super().connect_tcp(ip, to, timeout)).sock)
         stream.peer = (host, port)
         return stream
 
