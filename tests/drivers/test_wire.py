@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 
 import attrs
-import h11
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostcall.data import Bounds, HttpRequest
+from hostcall.errors import LocalProtocolError
 from hostcall.events import BodyReceived, Failed, RequestEvent, ResponseEnded, ResponseStarted
 from hostcall_drivers.wire import Exchange
 
@@ -76,13 +76,27 @@ class TestSending:
             b"GET /a?b HTTP/1.1\r\nHost: example.org\r\nUser-Agent: x\r\nConnection: close\r\n\r\n"
         )
 
-    def test_a_body_is_sent_after_the_head(self) -> None:
-        request = HttpRequest("POST", "/", (("Host", "example.org"), ("Content-Length", "2")), b"{}")
-        assert Exchange(request, BOUNDS, "x").to_send.endswith(b"\r\n\r\n{}")
-
-    def test_a_request_that_is_none_is_the_callers_mistake(self) -> None:
-        with pytest.raises(h11.LocalProtocolError):
-            Exchange(HttpRequest("GET", "/ x", (("Host", "example.org"),)), BOUNDS, "x")
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            HttpRequest("GET", "/ x", (("Host", "example.org"),)),
+            HttpRequest("GET", "x", (("Host", "example.org"),)),
+            HttpRequest("GET", "/\r\nCookie: a", (("Host", "example.org"),)),
+            HttpRequest("GET", "/\xe9", (("Host", "example.org"),)),
+            HttpRequest("GET", "/", (("Host", "example.org\r\nCookie: a"),)),
+            HttpRequest("GET", "/", (("Host", "example.org\n"),)),
+            HttpRequest("GET", "/", (("Host", "example.org\r\n\r\nGET / HTTP/1.1"),)),
+            HttpRequest("GET", "/", (("Ho st", "example.org"),)),
+            HttpRequest("GET", "/", ()),
+            HttpRequest("HEAD", "/", (("Host", "example.org"),)),
+            HttpRequest("POST", "/", (("Host", "example.org"), ("Content-Length", "2")), b"{}"),
+        ],
+        ids=str,
+    )
+    def test_a_request_that_is_no_plain_get_is_the_callers_mistake(self, request_: HttpRequest) -> None:
+        """Above all a line end, which would make a field, or a second request, of what stands behind it."""
+        with pytest.raises(LocalProtocolError):
+            Exchange(request_, BOUNDS, "x")
 
 
 class TestReading:
