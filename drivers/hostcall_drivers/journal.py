@@ -22,6 +22,7 @@ LOGGER = "hostcall.fetch"
 SYSTEMD_SOCKET = Path("/run/systemd/journal/socket")
 _MAX_ADDRESS_CHARS = 2048
 _MAX_DETAIL_CHARS = 512
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def _utc_now() -> datetime:
@@ -55,10 +56,15 @@ class Journal:
 
     def write(self, record: FetchRecord, *, answer_id: str = "") -> None:
         """Write one line. A refusal is a warning, everything else is information."""
-        fields = self.fields(record, answer_id=answer_id)
-        line = json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
         level = logging.INFO if record.rule is None else logging.WARNING
-        self._logger.log(level, "%s", line, extra={"hostcall_fields": fields})
+        logger = self._logger
+        if not logger.isEnabledFor(level):
+            return
+        fields = self.fields(record, answer_id=answer_id)
+        # Not `log`, which would look through the stack for who calls: a line has one place where it is written.
+        arguments = (_encode(fields),)
+        extra = {"hostcall_fields": fields}
+        logger.handle(logger.makeRecord(logger.name, level, __file__, 0, "%s", arguments, None, "write", extra))
 
     def fields(self, record: FetchRecord, *, answer_id: str = "") -> dict[str, str | int | bool | None]:
         """Return the line as flat names and JSON values; what there is nothing to say of is left out."""

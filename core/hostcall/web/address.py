@@ -147,7 +147,7 @@ def checked_addresses(
 def same_ip(one: str, other: str) -> bool:
     """Say whether two texts are the same IP address, however each is written."""
     first = read_ip(one)
-    return first is not None and first == read_ip(other)
+    return first is not None and (one == other or first == read_ip(other))
 
 
 def _after_slashes(rest: str, ports: tuple[str, ...]) -> Address | Refused:

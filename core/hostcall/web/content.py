@@ -100,7 +100,9 @@ class Body:
     """More came than the limit lets in: there is nothing more to wait for."""
     broken: bool = attrs.field(default=False, init=False)
     """What came is not packed as it claims to be."""
-    _data: bytearray = attrs.field(factory=bytearray, init=False)
+    size: int = attrs.field(default=0, init=False)
+    """How many bytes there are."""
+    _pieces: list[bytes] = attrs.field(factory=list, init=False)
     _inflater: "_Decompress | None" = attrs.field(default=None, init=False)
     _held: bytes = attrs.field(default=b"", init=False)
     """Too few bytes to tell what comes next."""
@@ -134,11 +136,8 @@ class Body:
 
     @property
     def data(self) -> bytes:
-        return bytes(self._data)
-
-    @property
-    def size(self) -> int:
-        return len(self._data)
+        """All that was let in."""
+        return b"".join(self._pieces)
 
     def _opened(self, start: bytes) -> "_Decompress | None":
         """Return a decoder for a stream that begins with `start`, or None when what follows a stream is none."""
@@ -155,7 +154,7 @@ class Body:
         """Unpack what is still wanted and return what comes after the stream, if it ended."""
         # Never 0, which would mean "no limit": as long as there is room up to the limit, one byte over is at least one.
         try:
-            out = inflater.decompress(rest, self._limit + 1 - len(self._data))
+            out = inflater.decompress(rest, self._limit + 1 - self.size)
         except zlib.error:
             self.broken = True
             return b""
@@ -168,6 +167,8 @@ class Body:
         return inflater.unused_data
 
     def _take(self, data: bytes) -> None:
-        room = self._limit - len(self._data)
-        self._data += data[:room]
+        room = self._limit - self.size
         self.full = self.full or len(data) > room
+        data = data[:room]
+        self._pieces.append(data)
+        self.size += len(data)
