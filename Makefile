@@ -52,7 +52,7 @@ mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.mutants $(NAMES)
 
 bench: $(VENV)/.dev
-	for name in imports stream filter page guard answers; do $(BIN)/python -m tests.bench.$$name || exit 1; done
+	for name in imports stream filter page guard fetch answers; do $(BIN)/python -m tests.bench.$$name || exit 1; done
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
