@@ -6,7 +6,7 @@ from hostcall.data import Refused
 from hostcall.limits import Limits
 from hostcall.web.address import Address, join, parse_address
 from hostcall.web.hosts import is_literal, read_host
-from hostcall.web.seen import SeenHosts
+from hostcall.web.seen import SeenHosts, first_address
 
 LIMITS = Limits()
 BASE = Address("example.org", "/a/b?c")
@@ -21,8 +21,14 @@ def test_one_input(data: bytes) -> None:
             assert address.reason
             continue
         assert parse_address(address.text, LIMITS) == address, address
+        assert join(BASE, address.text, LIMITS) == address, address
+        # What goes on the request line and into Host: nothing that ends it, parts it or leads elsewhere.
         assert address.text.isascii()
+        assert address.text.isprintable()
+        assert not set(' "<>#').intersection(address.text)
+        assert "\\" not in address.text.partition("?")[0]
         assert address.target.startswith("/")
+        assert address.authority == address.host or address.literal
         assert "@" not in address.authority
         assert len(address.text) <= LIMITS.address_chars
         assert address.literal == is_literal(address.host)
@@ -30,6 +36,10 @@ def test_one_input(data: bytes) -> None:
     seen = SeenHosts(LIMITS)
     seen.add_user_text(text)
     seen.add_result(text)
+    for mention in (first_address(text, LIMITS), parse_address(f"https://{text}/", LIMITS)):
+        if isinstance(mention, Address):
+            assert read_host(mention.authority) == mention.host
+            assert parse_address(mention.text, LIMITS) == mention
 
 
 def main() -> None:

@@ -33,6 +33,7 @@ def test_one_input(data: bytes) -> None:
         take_page=lambda: True,
     )
     now = 0.0
+    answers: dict[str, tuple[str, ...]] = {}
     commands = fetch.start(now)
     for line in data.split(b"\n"):
         open_ = [command for command in commands if isinstance(command, Resolve | Connect)]
@@ -40,9 +41,11 @@ def test_one_input(data: bytes) -> None:
             break
         now += (line[:1] or b"\0")[0] / 100
         told = _answer(open_[-1], line[1:], reading=fetch.state.value == "reading")
+        if isinstance(told, Resolved):
+            answers[told.id.removesuffix(".lookup")] = told.addresses
         commands += fetch.receive(told, now)
     commands += fetch.cancel(now)
-    _check(fetch, commands)
+    _check(fetch, commands, answers)
 
 
 def _answer(request: Resolve | Connect, line: bytes, *, reading: bool) -> RequestEvent:
@@ -59,13 +62,23 @@ def _answer(request: Resolve | Connect, line: bytes, *, reading: bool) -> Reques
     return ResponseStarted(request.id, STATUSES[tag[0] % len(STATUSES)], headers)
 
 
-def _check(fetch: Fetch, commands: list[Command]) -> None:
+def _check(fetch: Fetch, commands: list[Command], answers: dict[str, tuple[str, ...]]) -> None:
     connects = [command for command in commands if isinstance(command, Connect)]
     lookups = [command.host for command in commands if isinstance(command, Resolve)]
     assert isinstance(fetch.result, Fetched | Refused)
     assert len(connects) <= LIMITS.redirects + 1
+    assert len(lookups) <= LIMITS.redirects + 1
     for connect in connects:
-        assert connect.addresses
+        assert 0 < len(connect.addresses) <= LIMITS.addresses_tried
+        # To what this hop's own lookup gave, or to the literal itself; and asked for by that name alone.
+        given = answers.get(connect.id.removesuffix(".get"), (connect.server_name,))
+        assert {read_ip(address.ip) for address in connect.addresses} <= {read_ip(answer) for answer in given}
+        assert connect.port == 443
+        host = f"[{connect.server_name}]" if ":" in connect.server_name else connect.server_name
+        assert connect.request.headers[0] == ("Host", host)
+        assert len(connect.request.headers) == 5
+        assert connect.request.target.isascii()
+        assert connect.request.target.isprintable()
         for address in connect.addresses:
             ip = read_ip(address.ip)
             assert ip is not None
