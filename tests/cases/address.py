@@ -98,7 +98,7 @@ class World:
         self._take(self.crawl.advance(self.now))
         while self.pending:
             request = self.pending.pop(0)
-            events = self._look_up(request) if isinstance(request, Resolve) else self._connect(request)
+            events = self.look_up(request) if isinstance(request, Resolve) else self._connect(request)
             for event in events:
                 if event.id in self.cancelled:
                     break
@@ -130,7 +130,8 @@ class World:
                 case _:
                     self.faults.append(f"unexpected {type(command).__name__}")
 
-    def _look_up(self, request: Resolve) -> Iterator[RequestEvent]:
+    def look_up(self, request: Resolve) -> Iterator[RequestEvent]:
+        """Answer a lookup as the case says."""
         dns = self.input["dns"]
         answers = dns.get(request.host, dns.get("*"))
         count = self.lookups[request.host] = self.lookups.get(request.host, 0) + 1
@@ -154,10 +155,10 @@ class World:
         self.connects.append(request)
         exchange = Exchange(request.request, request.bounds, request.id, peer=request.addresses[0].ip)
         if "raw" in self.input:
-            stream: Iterator[Sent] = _raw(self.input["raw"])
+            stream: Iterator[Sent] = raw(self.input["raw"])
         else:
             answers = self.input.get("exchange") or [DEFAULT_ANSWER]
-            stream = _served(answers[min(number, len(answers) - 1)])
+            stream = served(answers[min(number, len(answers) - 1)])
         for wait, data in stream:
             self.now += wait
             if self.now > request.deadline:
@@ -187,12 +188,13 @@ class World:
                 self.faults.append(f"a connection to {address.ip} was asked for")
 
 
-def _raw(text: str) -> Iterator[Sent]:
+def raw(text: str) -> Iterator[Sent]:
+    """Yield what a server sends that is given by its bytes."""
     yield 0.0, text.encode("latin-1")
     yield 0.0, None
 
 
-def _served(answer: Case) -> Iterator[Sent]:
+def served(answer: Case) -> Iterator[Sent]:
     """Yield what a server of the case sends."""
     wait = answer.get("wait_ms", 0) / 1000
     body = answer["body"]
