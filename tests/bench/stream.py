@@ -6,8 +6,9 @@ socket, splits lines and decodes JSON, and does nothing else. Ours go on to the 
 on; the core alone is fed what the floor read. Peers are measured where they are installed (group `peers`, best in an
 environment of its own).
 
-The exit status is 1 when a target is missed: core 1.2 floors, sync 3.5, trio 4, the openai client 7 times ours, and ten
-times the chunks within a tenth of ten times the cost.
+The exit status is 1 when a target is missed: in a burst core 1.2 floors, sync 3.5, trio 4, the openai client 7 times
+ours (paced, the wake-ups alone take more than a seventh of it), and ten times the chunks within a tenth of ten times
+the cost.
 """
 
 import asyncio
@@ -272,6 +273,7 @@ def cpu(work: Callable[[], int], runs: int, chunks: int = CHUNKS) -> float:
 
 def installed(module: str) -> bool:
     """Say whether a peer can be imported."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import asks the internet for prices
     try:
         importlib.import_module(module)
     except ImportError:
@@ -306,8 +308,8 @@ def main() -> int:
                     continue
                 took = cpu(lambda client=client, port=port: client(port), 2)  # type: ignore[misc]  # the same
                 _report(name, took, base)
-                if name == "openai client" and took < LEAST_AHEAD_OF_OPENAI * ours["trio"]:
-                    missed.append(f"openai client, {pace}: only {took / ours['trio']:.1f} x the trio driver")
+                if pace == "burst" and name == "openai client" and took < LEAST_AHEAD_OF_OPENAI * ours["trio"]:
+                    missed.append(f"openai client: only {took / ours['trio']:.1f} x the trio driver")
     data = b"".join(events(CHUNKS))
     short = _cut(data)
     once = cpu(lambda: core(short), 5)
