@@ -53,7 +53,11 @@ class Reads:
         self._at = at = at + len(data)
         self._left = left = left - len(data)
         following = _SIZE(read, at) if left == 0 else None
-        return following is not None and int(following[1], 16) > 0 and following.end() < len(read)
+        if following is not None and int(following[1], 16) > 0 and following.end() < len(read):
+            return True
+        # Nothing of it is needed any more but what begins the next chunk: connections are many, and reads are large.
+        self._read, self._at = read[at:], 0
+        return False
 
 
 @attrs.define

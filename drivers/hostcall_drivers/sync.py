@@ -357,7 +357,9 @@ class Run:
         try:
             stream = self._connect(command)
             stream = stream.start_tls(self._driver.tls_for_pages, command.server_name)
-            peer = stream.get_extra_info("server_addr")[0]
+            peer = peer_of(stream.get_extra_info("server_addr"))
+            if peer is None:
+                raise httpcore.ReadError("the connection was reset")
             version = stream.get_extra_info("tls_version")
             exchange = Exchange(command.request, command.bounds, command.id, peer=peer, tls_version=version)
             stream.write(exchange.to_send)

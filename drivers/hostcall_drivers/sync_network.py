@@ -131,7 +131,9 @@ class SyncStream(httpcore.NetworkStream):
             case "tls_version":
                 return self.sock.version() if isinstance(self.sock, ssl.SSLSocket) else None
             case "server_addr":
-                return self.sock.getpeername()
+                with contextlib.suppress(OSError):  # it was reset, and has no other end any more
+                    return self.sock.getpeername()
+                return None
             case "client_addr":
                 return self.sock.getsockname()
             case "socket":

@@ -4,6 +4,7 @@ httpcore's own trio stream leaves its socket open when a handshake is cancelled 
 these do not. A test or a demo puts another network in its place, which maps addresses to the loopback.
 """
 
+import contextlib
 import contextvars
 import socket
 import ssl
@@ -130,7 +131,9 @@ class TrioStream(httpcore.AsyncNetworkStream):
             case "tls_version":
                 return self.sock.version() if isinstance(self.sock, ssl.SSLSocket) else None
             case "server_addr":
-                return self.sock.getpeername()
+                with contextlib.suppress(OSError):  # it was reset, and has no other end any more
+                    return self.sock.getpeername()
+                return None
             case "client_addr":
                 return self.sock.getsockname()
             case "socket":

@@ -92,7 +92,7 @@ def serve(listener: socket.socket, *, paced: bool) -> None:
         connection, _ = listener.accept()
         with connection, contextlib.suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            ollama = _request(connection)
+            ollama = read_request(connection)
             kind = b"application/x-ndjson" if ollama else b"text/event-stream"
             connection.sendall(
                 b"HTTP/1.1 200 OK\r\nContent-Type: " + kind + b"\r\nTransfer-Encoding: chunked\r\n"
@@ -110,7 +110,7 @@ def serve(listener: socket.socket, *, paced: bool) -> None:
             connection.sendall(b"0\r\n\r\n")
 
 
-def _request(connection: socket.socket) -> bool:
+def read_request(connection: socket.socket) -> bool:
     """Read a request, and say whether it is Ollama's."""
     data = b""
     while b"\r\n\r\n" not in data:
