@@ -1,4 +1,5 @@
-"""The command line: ``hostcall ask | serve | demo | fetch | filter | replay``.
+"""The command line: ``hostcall ask | serve | demo | doctor | fetch | filter | replay``.
+
 
 Exit codes: 0 done · 1 refused, failed or differs · 2 usage, settings, unreachable service · 130 interrupted.
 """
@@ -7,7 +8,6 @@ import contextlib
 import io
 import json
 import logging
-import math
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,11 +36,12 @@ from hostcall_drivers.chat.command import serve_command, serve_demo
 from hostcall_drivers.checks import check_engine, check_search
 from hostcall_drivers.engines import known_rows
 from hostcall_drivers.journal import LOGGER, Journal
-from hostcall_drivers.options import engine_options, read_engines
+from hostcall_drivers.options import engine_options, finite, read_engines
 from hostcall_drivers.recorder import FileRecorder
 from hostcall_drivers.saved import folder
 from hostcall_drivers.terminal import Screen, clean
 from hostcall_drivers.trio import TrioDriver
+from hostcall_drivers.visit import doctor_command
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -80,13 +81,6 @@ def cli(context: click.Context, journal: Path | None) -> None:
         handler.close()
 
     context.call_on_close(end)
-
-
-def finite(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
-    """Refuse what is a float and no number of seconds."""
-    if not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no number of seconds")
-    return value
 
 
 @cli.command()
@@ -312,6 +306,7 @@ def replay_(file: Path, commands: bool) -> None:
 
 
 cli.add_command(serve_command)
+cli.add_command(doctor_command)
 
 
 # What the commands share.

@@ -1,5 +1,6 @@
 """The options of every command that talks to engines, and what becomes of them."""
 
+import math
 import os
 import ssl
 from collections.abc import Callable, Sequence
@@ -15,15 +16,15 @@ from hostcall_drivers.services import service_tls_context
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_ENGINE = click.option(
+    "--engine",
+    "addresses",
+    metavar="[NAME=]URL",
+    multiple=True,
+    required=True,
+    help="An engine, like http://127.0.0.1:8080 or unix:/run/engine.sock; several with a name each.",
+)
 _OPTIONS = (
-    click.option(
-        "--engine",
-        "addresses",
-        metavar="[NAME=]URL",
-        multiple=True,
-        required=True,
-        help="An engine, like http://127.0.0.1:8080 or unix:/run/engine.sock; several with a name each.",
-    ),
     click.option("--model", metavar="[NAME/]MODEL", help="The model; before the slash the name of its engine."),
     click.option(
         "--engine-key",
@@ -51,6 +52,11 @@ _OPTIONS = (
 
 def engine_options(command: Command) -> Command:
     """Give a command the options of engines: it gets `addresses`, `model`, `keys`, `rows` and `ca`."""
+    return _ENGINE(known_engine_options(command))
+
+
+def known_engine_options(command: Command) -> Command:
+    """Give a command the options of engines whose addresses it knows already."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -89,3 +95,10 @@ def read_row(text: str, names: Sequence[str]) -> tuple[str, Row]:
     if len(rows) != 1:
         raise SettingsError(f"the file {said!r} holds {len(rows)} rows; it must hold one")
     return name, rows[0]
+
+
+def finite(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    """Refuse what is a float and no number of seconds."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"{value} is no number of seconds")
+    return value

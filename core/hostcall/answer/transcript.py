@@ -13,7 +13,7 @@ import attrs
 from hostcall.answer import prompts
 from hostcall.data import JsonObject, Rewrite
 from hostcall.engine.history import Message, call_ids, size_of, text_of
-from hostcall.engine.rescue import for_rescue
+from hostcall.engine.rescue import example_of, for_rescue
 
 STUB_CHARS = 300
 """Characters of a tool result that its stub keeps."""
@@ -176,6 +176,18 @@ def reading_schema(tool: Mapping[str, Any], addresses: Sequence[str]) -> JsonObj
 
 
 def schema_tail(tools: Sequence[Mapping[str, Any]]) -> str:
-    """Return what tells the model of the tools in a request that has no `tools`."""
-    lines = [json.dumps(tool["function"], ensure_ascii=False) for tool in tools]
+    """Return what tells the model of the tools in a request that has no `tools`.
+
+    A call's form and what its arguments mean, in as few words as can be: shown the whole schemas, small models copy
+    from them into their queries.
+    """
+    lines = []
+    for tool in tools:
+        function = tool["function"]
+        parameters = function["parameters"]
+        form = json.dumps({"name": function["name"], "arguments": example_of(parameters)}, ensure_ascii=False)
+        lines.append(f"{form} - {function['description']}")
+        for name in parameters.get("required", ()):
+            said = parameters.get("properties", {}).get(name, {}).get("description", "")
+            lines += [f"  {name}: {said}"] if said else []
     return "\n".join((prompts.SCHEMA_ROUND, *lines))
