@@ -4,7 +4,7 @@ import itertools
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostcall.answer.answer import Answer
@@ -30,10 +30,10 @@ PICKED = reply_text('{"name": "fetch_page_content_recursive", "arguments": {"url
 ANSWERED = reply_text('{"statements": [{"text": "It boils at', ' 94 degrees.", "source": 2', "}]}")
 
 
-def led(*replies: bytes, engine: Engine = GUIDED, **settings: Any) -> tuple[Result, World, ScriptedDriver]:
+def led(*replies: bytes, engine: Engine = GUIDED, **given_settings: Any) -> tuple[Result, World, ScriptedDriver]:
     world = World(engine=replies, search=FOUND, pages=PAGES, tools={"clock": lambda _: "14:03"})
     driver = ScriptedDriver(world)
-    return driver.run(Answer(ASKED, engine=engine, **settings)), world, driver
+    return driver.run(Answer(ASKED, engine=engine, **given_settings)), world, driver
 
 
 def test_a_led_model_searches_picks_a_page_and_answers_with_its_number() -> None:
@@ -106,6 +106,7 @@ def test_a_search_that_finds_nothing_is_followed_by_a_plain_answer() -> None:
 statements = st.lists(st.tuples(st.text(), st.integers(0, 99_999)), min_size=1, max_size=6)
 
 
+@settings(deadline=None)
 @given(statements, st.booleans(), st.sampled_from([None, 2]), st.data())
 def test_the_form_reads_as_prose_however_it_is_written_and_cut(
     said: list[tuple[str, int]], ascii_only: bool, indent: int | None, data: st.DataObject
@@ -126,6 +127,7 @@ def _spaced(text: str, ascii_only: bool) -> str:
     return text.replace("\b", "").replace("\f", "")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet='{}[]":,\\u0aDd8text source\n1'))
 def test_nothing_breaks_the_form(text: str) -> None:
     form = Statements()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostcall.data import Capabilities
@@ -41,6 +41,7 @@ rows = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(rows)
 def test_what_is_written_is_read_again(row: Row) -> None:
     assert read_rows(write_row(row)) == {row.name: row}
