@@ -38,8 +38,8 @@ NO_ANSWER = "The model wrote no answer."
 NO_ANSWER_SOURCES = "The model wrote no answer. These are the sources that were found:"
 
 SCHEMA_ROUND = (
-    "Reply with one JSON object that calls a tool, and nothing else. Keep what you ask for short. The tools, each with the "
-    "form of its call:"
+    "Reply with one JSON object that calls a tool, and nothing else. Keep what you ask for short. The tools, each with "
+    "the form of its call:"
 )
 DIRECTIVE = (
     "[SYSTEM DIRECTIVE] Decide now whether a tool is needed. If it is, call it in the way described to you, before "
