@@ -55,7 +55,8 @@ def row_of(exam: EngineExam) -> Row:
     wants_reasoning = any(one.fault is not None and one.fault.kind == "needs_reasoning" for one in heard.values())
     schema = _schema_kept(heard["schema"]) if "schema" in heard else known.schema
     honest_none = none is not None and none.fault is None and not none.called and bool(none.text.strip())
-    lost = exam.tools_lost or _no_template(exam)
+    history = heard.get("history")
+    lost = exam.tools_lost or _no_template(exam) or (history is not None and history.refused and not wants_reasoning)
     capabilities = attrs.evolve(
         known,
         tool_choice=() if lost else tuple(choices),
@@ -227,7 +228,7 @@ def _history(exam: EngineExam) -> Finding | None:
         topic="tool results",
         verdict="trouble",
         saw=f"are refused: {_why(heard)}",
-        change="use a template that knows messages of the role tool, or the row stripping-proxy (--row)",
+        change="use a template that knows messages of the role tool; until then the tools are described in the prompt",
     )
 
 

@@ -51,6 +51,14 @@ OVERFLOW_WORDS = (
 )
 
 
+NO_TOOLS_WORDS = (
+    "does not support tools",  # Ollama, of a model
+    "roles must alternate",  # chat templates that have no messages of the role tool
+    "only user and assistant roles",
+    "enable-auto-tool-choice",  # vLLM, when it was started without: no request with tools is answered but forced ones
+)
+
+
 def read_fault(
     status: int | None, body: bytes, *, retry_after: str | None = None, overflow_words: tuple[str, ...] = ()
 ) -> EngineFault:
@@ -98,7 +106,7 @@ def _message(value: Any) -> tuple[str, dict[str, Any]]:
 def _kind(status: int | None, words: str, overflow_words: tuple[str, ...]) -> FaultKind:
     if status not in (401, 403, 404) and any(word in words for word in (*OVERFLOW_WORDS, *overflow_words)):
         return "overflow"
-    if "does not support tools" in words:
+    if any(word in words for word in NO_TOOLS_WORDS):
         return "no_tools"
     if "reasoning_content" in words and ("passed back" in words or "pass" in words or "missing" in words):
         return "needs_reasoning"
