@@ -9,7 +9,7 @@ QUESTION ?= How do I run a function in a new thread and wait until it is done?
 override QUESTION := $(value QUESTION)
 export QUESTION
 
-.PHONY: demo check lint test cases wheel fuzz mutants bench clean
+.PHONY: demo check lint test cases wheel fuzz mutants load bench clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/hostcall demo -- "$$QUESTION"
@@ -50,6 +50,10 @@ fuzz: $(VENV)/.fuzz
 
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.mutants $(NAMES)
+
+# The chat service: 500 streams, first token, stops, 10,000 short answers. On two idle cores it takes five minutes.
+load: $(VENV)/.dev
+	$(BIN)/python -m tests.bench.load $(PARTS)
 
 bench: $(VENV)/.dev
 	for name in imports stream filter page guard fetch answers; do $(BIN)/python -m tests.bench.$$name || exit 1; done

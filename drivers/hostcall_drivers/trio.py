@@ -233,16 +233,24 @@ class Run:
     async def batch(self) -> list[Notice]:
         """Wait for the next notices and return all that are there: a host that writes to a network writes them at once.
 
-        Empty when the answer has ended and all of it was read.
+        Empty when the answer has ended and all of it was read, or when `wake` was called.
         """
-        while not self._notices:
-            if self.answer.finished:
-                return []
+        if not self._notices and not self.answer.finished:
             await self._readers.park()
         notices = list(self._notices)
         self._notices.clear()
-        self._writers.unpark_all()
+        if self._writers:
+            self._writers.unpark_all()
         return notices
+
+    def wake(self) -> None:
+        """Let `batch` return with what is there, be it nothing: its caller has something else to do."""
+        self._readers.unpark_all()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer has ended and all its notices were read."""
+        return self.answer.finished and not self._notices
 
     def begin(self, answer_id: str) -> None:
         """Start the answer."""

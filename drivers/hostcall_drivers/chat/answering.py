@@ -14,6 +14,7 @@ from hostcall.errors import ConversationError
 from hostcall.limits import Limits
 from hostcall.web.settings import Web
 from hostcall_drivers.chat.asked import Asked
+from hostcall_drivers.chat.beside import beside
 from hostcall_drivers.chat.chunks import HEARTBEAT, Chunks, completion, fault_of
 from hostcall_drivers.chat.faults import ApiError
 from hostcall_drivers.chat.metrics import Metrics
@@ -47,6 +48,8 @@ class Answering:
     result: Result | None = None
     _began: float = attrs.Factory(trio.current_time)
     _first: bool = True
+    _silent: bool = True
+    """Whether nothing was written since the last look."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -104,23 +107,30 @@ class Answering:
         name = self.asked.model or self.models.name_of(self.model)
         chunks = Chunks(self.answer_id, name, int(time.time()), self.asked.usage)
         held = chunks.role()
-        while True:
-            notices: list[Notice] = []
-            with trio.move_on_after(self.heartbeat) as waited:
+        async with beside() as nursery:
+            nursery.start_soon(self._beat, run)
+            while not run.ended:
                 notices = await run.batch()
-                if not notices:
-                    break
-            self._count(notices)
-            self._check(notices, reply)
-            held += chunks.tell(notices) if notices else HEARTBEAT
-            if not reply.started:
-                if not waited.cancelled_caught and all(map(_says_little, notices)):
-                    # Nothing to read yet. Should the engine fail now, the client gets a status, not a broken stream.
-                    continue
-                await reply.start_stream()
-            await reply.write(held)
-            held = b""
+                self._count(notices)
+                self._check(notices, reply)
+                held += chunks.tell(notices) if notices else HEARTBEAT
+                if not reply.started:
+                    if notices and all(map(_says_little, notices)):
+                        # Nothing to read yet. Should the engine fail now, the client gets a status.
+                        continue
+                    await reply.start_stream()
+                await reply.write(held)
+                self._silent = False
+                held = b""
         await reply.end()
+
+    async def _beat(self, run: Run) -> None:
+        """Have something written when nothing was for a while: proxies and clients give up on silence."""
+        while True:
+            self._silent = True
+            await trio.sleep(self.heartbeat)
+            if self._silent:
+                run.wake()
 
     def _check(self, notices: list[Notice], reply: Reply) -> None:
         last = notices[-1] if notices else None
@@ -131,7 +141,8 @@ class Answering:
 
     async def _whole(self, run: Run, reply: Reply) -> None:
         thought: list[str] = []
-        while notices := await run.batch():
+        while not run.ended:
+            notices = await run.batch()
             self._count(notices)
             thought += [notice.text for notice in notices if isinstance(notice, ShowReasoning)]
         result = run.answer.result if isinstance(run.answer, Answer) else None

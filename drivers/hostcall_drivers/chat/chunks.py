@@ -177,7 +177,7 @@ def finished(answer_id: str, result: Result) -> dict[str, Any]:
         "type": "finished",
         "answer_id": answer_id,
         "why_stopped": result.why_stopped,
-        "detail": result.detail,
+        "detail": fault.message if (fault := fault_of(result)) is not None else "",
         "from_reasoning": result.from_reasoning,
         "sources": [_listed(source) for source in result.ledger],
         "citations": [attrs.asdict(citation) for citation in result.citations],

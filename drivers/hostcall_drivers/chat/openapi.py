@@ -50,7 +50,7 @@ _ASKED = {
     "type": "object",
     "required": ["messages"],
     "properties": {
-        "model": {"type": "string", "description": "One of GET /v1/models, or ENGINE/MODEL."},
+        "model": {"type": "string", "minLength": 1, "description": "One of GET /v1/models, or ENGINE/MODEL."},
         "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
         "stream": {"type": "boolean"},
         "stream_options": {"type": "object", "properties": {"include_usage": {"type": "boolean"}}},
@@ -90,7 +90,14 @@ DESCRIPTION: dict[str, Any] = {
                         "description": "The answer: one object, or a stream of chunks that ends with [DONE].",
                         "content": {
                             **_json({"$ref": "#/components/schemas/Completion"}),
-                            "text/event-stream": {"schema": {"type": "string"}},
+                            # The schema is that of one event.
+                            "text/event-stream": {
+                                "schema": {
+                                    "type": "object",
+                                    "required": ["data"],
+                                    "properties": {"data": {"type": "string"}},
+                                }
+                            },
                         },
                     },
                     **_ERRORS,
