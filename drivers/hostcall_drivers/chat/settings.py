@@ -15,6 +15,7 @@ import attrs
 from hostcall.engine.capabilities import Row
 from hostcall.errors import SettingsError
 from hostcall.limits import Limits
+from hostcall.web.networks import Networks
 from hostcall.web.settings import Web
 from hostcall_drivers.chat.access import Keys, only_this_machine
 from hostcall_drivers.chat.allowed import Allowed, Bounds
@@ -207,16 +208,22 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str], file: Pa
         allowed=Allowed(**{field.name: values[field.name] for field in attrs.fields(Allowed)}),
         bounds=Bounds(connections=values["connections"], send_seconds=values["send_seconds"]),
         limits=Limits(answer_seconds=values["answer_seconds"]),
-        web=Web(
-            allow_hosts=values["allow_host"],
-            deny_hosts=values["deny_host"],
-            allow_networks=values["allow_network"],
-            deny_networks=values["deny_network"],
-            language=values["language"],
-            safesearch=values["safesearch"],
-            contact=values["contact"],
-        ),
+        web=_web(values),
     )
+
+
+def _web(values: Mapping[str, Any]) -> Web:
+    """Return the settings of the web tools, each tried here: the core would find a fault only with the first answer."""
+    web = Web(language=values["language"], safesearch=values["safesearch"])
+    for name, field in (("allow_host", "allow_hosts"), ("deny_host", "deny_hosts"),
+                        ("allow_network", "allow_networks"), ("deny_network", "deny_networks"),
+                        ("contact", "contact")):  # fmt: skip
+        web = attrs.evolve(web, **{field: values[name]})
+        try:
+            Networks.of(web, ())
+        except SettingsError as error:
+            raise SettingsError(f"{name}: {str(error).partition(': ')[2]}") from error
+    return web
 
 
 def _table(file: Path) -> dict[str, Any]:

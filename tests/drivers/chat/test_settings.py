@@ -121,6 +121,11 @@ def test_the_environment_has_a_place_for_everything_too() -> None:
         ('log = "file"', "log"),
         ("deny_host = [7]", "deny_host"),
         ('contact = " "', "contact"),
+        ('contact = "a\\nb"', "contact"),
+        ('deny_host = ["no host"]', "deny_host"),
+        ('allow_host = ["https://example.org/"]', "allow_host"),
+        ('allow_network = ["10.0.0.0/99"]', "allow_network"),
+        ('deny_network = ["example.org"]', "deny_network"),
         ('host = "0.0.0.0"', "keys"),
     ],
 )
