@@ -1,5 +1,6 @@
 """Whole answers: the contract with a driver, and what holds in every scenario whatever happens."""
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,6 +162,37 @@ def test_a_cancel_after_any_event_leaves_a_valid_end(case: dict[str, Any]) -> No
         validate(list(result.transcript))
         if result.why_stopped == "cancelled":
             assert position < total
+
+
+@pytest.mark.parametrize("case", SCENARIOS, ids=lambda case: str(case["id"]))
+def test_the_prompt_only_grows_but_for_what_the_result_owns_up_to(case: dict[str, Any]) -> None:
+    driver, result, _ = run(case)
+    asked = [
+        request
+        for request in driver.requests
+        if isinstance(request, CallEngine) and b'"messages"' in request.request.body
+    ]
+    rewritten = {rewrite.request for rewrite in result.rewrites}
+    before: list[Any] = []
+    laid_over = False
+    for request in asked:
+        messages = json.loads(request.request.body)["messages"]
+        if request.id in rewritten:
+            # What was laid over one request is taken off again with the next.
+            before, laid_over = messages, True
+            continue
+        assert messages[: len(before)] == before or laid_over, request.id
+        before, laid_over = messages, False
+
+
+@pytest.mark.parametrize("case", SCENARIOS, ids=lambda case: str(case["id"]))
+def test_every_call_of_every_scenario_has_one_reply(case: dict[str, Any]) -> None:
+    _, result, _ = run(case)
+    calls = [call["id"] for message in result.transcript for call in message.get("tool_calls") or ()]
+    replies = [message["tool_call_id"] for message in result.transcript if message["role"] == "tool"]
+    assert sorted(calls) == sorted(replies)
+    assert len(set(calls)) == len(calls)
+    validate(list(result.transcript))
 
 
 def jittered(seed: int) -> Any:
