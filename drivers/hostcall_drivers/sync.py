@@ -374,14 +374,10 @@ class Run:
                 stream.close()
 
     def _connect(self, command: Connect) -> SyncStream:
-        """Return the first connection to stand, the addresses tried one after the other."""
-        errors: list[Exception] = []
-        for address in command.addresses:
-            try:
-                return self._driver.network.connect_tcp(address.ip, command.port, command.bounds.connect_seconds)
-            except (httpcore.NetworkError, httpcore.TimeoutException) as error:
-                errors.append(error)
-        raise errors[-1]
+        """Return the first connection to stand, with a new attempt each `stagger` seconds (RFC 8305 §5)."""
+        bounds = command.bounds
+        ips = [address.ip for address in command.addresses]
+        return self._driver.network.connect_first(ips, command.port, bounds.connect_seconds, bounds.stagger)
 
     def _tool(self, request: RunTool) -> RequestEvent:
         """Run a handler in a thread of its own, which is left behind when it takes too long."""

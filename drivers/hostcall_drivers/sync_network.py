@@ -10,12 +10,13 @@ import ssl
 import threading
 import time
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import httpcore
 
 from hostcall_drivers.reads import Reads
-from hostcall_drivers.sockets import is_readable
+from hostcall_drivers.sockets import is_readable, start_connecting
+from hostcall_drivers.sync_race import Race
 
 
 class Clock(threading.local):
@@ -38,16 +39,16 @@ class Clock(threading.local):
 
 
 class Wakeable:
-    """What another thread can wake: the socket on which a run waits."""
+    """What another thread can wake: the sockets on which a run waits."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
+        self._sockets: tuple[socket.socket, ...] = ()
         self.woken = threading.Event()
 
     @contextlib.contextmanager
-    def waiting_on(self, sock: socket.socket) -> Iterator[None]:
-        """Let `wake` end what is done with `sock` inside this block.
+    def waiting_on(self, *sockets: socket.socket) -> Iterator[None]:
+        """Let `wake` end what is done with `sockets` inside this block.
 
         Raises:
             OSError: The run was woken before.
@@ -55,19 +56,19 @@ class Wakeable:
         with self._lock:
             if self.woken.is_set():
                 raise OSError("the run was cancelled")
-            self._socket = sock
+            self._sockets = sockets
         try:
             yield
         finally:
             with self._lock:
-                self._socket = None
+                self._sockets = ()
 
     def wake(self) -> None:
         """End whatever blocks, now or later."""
         with self._lock:
             self.woken.set()
-            if self._socket is not None:
-                _shut(self._socket)
+            for sock in self._sockets:
+                _shut(sock)
 
 
 class SyncStream(httpcore.NetworkStream):
@@ -155,10 +156,10 @@ class SyncNetwork(httpcore.NetworkBackend):
         """Say which run this thread works for."""
         self._run.wakeable = run
 
-    def waiting_on(self, sock: socket.socket) -> contextlib.AbstractContextManager[None]:
-        """Let this thread's run be woken while it waits on `sock`."""
+    def waiting_on(self, *sockets: socket.socket) -> contextlib.AbstractContextManager[None]:
+        """Let this thread's run be woken while it waits on `sockets`."""
         run = self._run.wakeable
-        return contextlib.nullcontext() if run is None else run.waiting_on(sock)
+        return contextlib.nullcontext() if run is None else run.waiting_on(*sockets)
 
     def connect_tcp(
         self,
@@ -198,6 +199,20 @@ class SyncNetwork(httpcore.NetworkBackend):
                 sock.close()
                 raise
             return SyncStream(sock, self)
+
+    def connect_first(self, ips: Sequence[str], port: int, timeout: float, stagger: float) -> SyncStream:
+        """Connect to the first of some addresses that answers; each attempt may take so long, and has so much start."""
+        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
+            race = Race(lambda ip: self.start_connecting(ip, port), self.clock.remaining, self.waiting_on)
+            return self.connected(*race.winner(ips, timeout, stagger), port)
+
+    def start_connecting(self, ip: str, port: int) -> socket.socket:
+        """Return a socket on its way to an address."""
+        return start_connecting(ip, port)
+
+    def connected(self, ip: str, sock: socket.socket, port: int) -> SyncStream:
+        """Return the stream of a connection to an address that stands."""
+        return SyncStream(sock, self)
 
     def sleep(self, seconds: float) -> None:
         """Wait: httpcore does so between its own retries."""

@@ -1,5 +1,6 @@
 """Both drivers, one set of cases: real sockets and real TLS on the loopback."""
 
+import contextlib
 import json
 import socket
 import stat
@@ -186,6 +187,46 @@ def test_the_second_address_is_tried_when_the_first_refuses(kind: Kind, authorit
         )
     assert carried.result.why_stopped == "answered"
     assert carried.calls == [("93.184.215.15", 443), (PUBLIC_V4, 443)]
+
+
+@contextlib.contextmanager
+def black_hole() -> Iterator[int]:
+    """Give a port that takes no connection and refuses none: its queue is full."""
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = int(listener.getsockname()[1])
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        yield port
+
+
+def test_addresses_that_nobody_answers_at_cost_a_head_start_each(kind: Kind, authority: Authority) -> None:
+    """Two of them take longer one after the other than the page may take; in a race they do not."""
+    limits = Limits(page_seconds=5.0, connect_seconds=3.0)
+    holes = ["93.184.215.15", "93.184.215.16"]
+    with site(authority, page(HTML)) as docs, black_hole() as port:
+        carried = carry_out(
+            kind,
+            reading(limits=limits),
+            ports={(ip, 443): ("127.0.0.1", port) for ip in holes} | ports(docs),
+            names={"docs.example.org": [*holes, PUBLIC_V4]},
+            page_tls=authority.client(),
+        )
+    assert carried.result.why_stopped == "answered"
+    assert [ip for ip, _ in carried.calls] == [*holes, PUBLIC_V4]
+
+
+def test_a_site_that_nobody_answers_at_did_not_answer(kind: Kind, authority: Authority) -> None:
+    limits = Limits(page_seconds=9.0, connect_seconds=0.3)
+    with black_hole() as port:
+        table = {(ip, 443): ("127.0.0.1", port) for ip in (PUBLIC_V4, "93.184.215.15")}
+        names = {"docs.example.org": [PUBLIC_V4, "93.184.215.15"]}
+        carried = carry_out(kind, reading(limits=limits), ports=table, names=names, page_tls=authority.client())
+    assert carried.result.detail == "The site did not answer."
 
 
 def closed_port() -> int:

@@ -192,7 +192,7 @@ class Fetch:
             case ResponseEnded():
                 return self._end(None if self._body.complete else _BROKE_OFF, now)
             case Failed():
-                return self._end(self._named(event), now)
+                return self._end(self._named(event, now), now)
         raise AssertionError("the table lets nothing else through")
 
     def cancel(self, now: float) -> list[Command]:
@@ -323,9 +323,12 @@ class Fetch:
 
     # The end.
 
-    def _named(self, event: Failed) -> Refused:
+    def _named(self, event: Failed, now: float) -> Refused:
         """Return what a failure of the wire is called here."""
         if event.kind == "reset" and self.state is State.ASKED:
+            return attrs.evolve(_FAILURES["connect"], detail=event.detail)
+        if event.kind == "timeout" and self.state is State.ASKED and now < self._request_deadline:
+            # One attempt has less time than the page: nobody answered there, and the page itself was in time.
             return attrs.evolve(_FAILURES["connect"], detail=event.detail)
         refused = _FAILURES.get(event.kind)
         return self._late() if refused is None else attrs.evolve(refused, detail=event.detail)

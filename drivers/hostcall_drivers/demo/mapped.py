@@ -4,6 +4,7 @@ The address check stands before them and stays on: only what passed it reaches a
 they refuse, so a mistake in a map never leads outside.
 """
 
+import socket
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -84,17 +85,16 @@ class MappedSyncNetwork(SyncNetwork):
         self.calls: list[tuple[str, int]] = []
         self._map = map_address
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> SyncStream:
-        """Connect to where the address is led."""
-        self.calls.append((host, port))
-        ip, to = led(self._map, host, port)
-        stream = MappedSyncStream(super().connect_tcp(ip, to, timeout).sock, self)
-        stream.peer = (host, port)
+    def start_connecting(self, ip: str, port: int) -> socket.socket:
+        """Begin to connect to where the address is led."""
+        self.calls.append((ip, port))
+        try:
+            return super().start_connecting(*led(self._map, ip, port))
+        except httpcore.ConnectError as error:
+            raise OSError(str(error)) from error
+
+    def connected(self, ip: str, sock: socket.socket, port: int) -> SyncStream:
+        """Return a stream that shows the address asked for."""
+        stream = MappedSyncStream(sock, self)
+        stream.peer = (ip, port)
         return stream

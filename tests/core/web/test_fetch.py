@@ -349,7 +349,7 @@ class TestTheAnswer:
             ("connect", "connect_failed", None),
             ("reset", "connect_failed", None),
             ("tls", "tls_failed", 3),
-            ("timeout", "timed_out", 5),
+            ("timeout", "connect_failed", None),  # of one attempt: the page had more time
             ("idle", "timed_out", 5),
             ("protocol", "answer_malformed", 5),
             ("handler", "answer_malformed", 5),
@@ -405,7 +405,8 @@ class TestWhatTheReaderIsTold:
             ("reset", Refused(0, "connect_failed", "The site did not answer.", "d")),
             ("tls", Refused(3, "tls_failed", "The site's certificate could not be verified.", "d")),
             ("protocol", Refused(5, "answer_malformed", "The site's answer could not be read.", "d")),
-            ("timeout", Refused(5, "timed_out", "The page took longer than 10 seconds.")),
+            ("timeout", Refused(0, "connect_failed", "The site did not answer.", "d")),
+            ("idle", Refused(5, "timed_out", "The page took longer than 10 seconds.")),
         ],
     )
     def test_of_a_connection(self, kind: FailureKind, refused: Refused) -> None:
@@ -637,6 +638,19 @@ class TestTime:
         fetch.receive(Failed(GET, "timeout"), 2.5)
         assert isinstance(fetch.result, Refused)
         assert fetch.result.reason == "The page took longer than 2.5 seconds."
+
+    def test_a_connection_that_ran_out_of_the_pages_time_did(self) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        fetch.receive(Failed(GET, "timeout"), 10.0)
+        assert _code(fetch) == "timed_out"
+
+    def test_a_page_that_stopped_half_way_ran_out_of_time(self) -> None:
+        fetch = _fetch()
+        _asked(fetch)
+        fetch.receive(ResponseStarted(GET, 200, HTML, PUBLIC), 0.0)
+        fetch.receive(Failed(GET, "timeout"), 5.0)
+        assert _code(fetch) == "timed_out"
 
 
 class TestCancel:
