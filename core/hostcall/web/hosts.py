@@ -42,6 +42,7 @@ NEWER_THAN_UNICODE_14 = tuple(
         """,
     )
 )
+_NEWER = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in NEWER_THAN_UNICODE_14) + "]")
 
 # Names that lead nowhere public whatever a resolver says. Refused before any lookup, so that they also stay out of DNS.
 _SPECIAL = frozenset(
@@ -124,16 +125,13 @@ def _mapped(text: str) -> str | None:
     Full-width letters and digits, other forms of the full stop and capital letters become what they stand for, so that
     every later check sees them plain. Invisible characters, which the mapping would drop, are refused instead.
     """
-    if len(text) > _LONGEST_TEXT or any(_is_unfit(character) for character in text):
+    if len(text) > _LONGEST_TEXT or _NEWER.search(text) or any(_is_unfit(character) for character in text):
         return None
     return idna.uts46_remap(text, std3_rules=False)
 
 
 def _is_unfit(character: str) -> bool:
-    """Say whether `character` is one that the mapping refuses or drops, a joiner, or not in the oldest tables."""
-    number = ord(character)
-    if any(first <= number <= last for first, last in NEWER_THAN_UNICODE_14):
-        return True
+    """Say whether `character` is one that the mapping refuses or drops, a joiner, or no character yet."""
     try:
         mapped = idna.uts46_remap(character, std3_rules=False)
     except idna.IDNAError:
@@ -161,7 +159,9 @@ def _reading(label: str) -> str | None:
         decoded = label[4:].encode("ascii").decode("punycode")
         if decoded.isascii() or "xn--" + decoded.encode("punycode").decode("ascii") != label:
             return None
-        if any(_is_unfit(character) and character not in "\u200c\u200d" for character in decoded):
+        if _NEWER.search(decoded) or any(
+            _is_unfit(character) and character not in "\u200c\u200d" for character in decoded
+        ):
             return None
         if idna.uts46_remap(decoded, std3_rules=False) != decoded or unicodedata.category(decoded[0]).startswith("M"):
             return None
