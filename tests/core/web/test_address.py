@@ -297,3 +297,13 @@ def test_two_texts_of_one_ip_address_are_the_same() -> None:
     assert not same_ip("1.1.1.1", "1.1.1.2")
     assert not same_ip("x", "x")
     assert not same_ip("1.1.1.1", "::ffff:1.1.1.1")
+
+
+def test_the_journal_is_told_which_address_was_refused_and_how_many_there_were() -> None:
+    def detail(checked: tuple[str, ...] | Refused) -> str:
+        assert isinstance(checked, Refused)
+        return checked.detail
+
+    assert detail(_checked("1.1.1.1", "10.0.0.1")) == "example.org leads to '10.0.0.1'"
+    assert detail(_checked(*["1.1.1.1"] * 65)) == "65 addresses, at most 64"
+    assert detail(_checked()) == "the lookup gave no address"

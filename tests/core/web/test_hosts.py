@@ -198,3 +198,15 @@ def test_a_special_name(host: str) -> None:
 )
 def test_an_ordinary_name(host: str) -> None:
     assert not is_special_name(host)
+
+
+def test_a_joiner_in_running_text_is_refused_and_in_the_form_registered_it_is_read() -> None:
+    """Nobody sees it: two names that look the same would be two hosts."""
+    assert read_host("\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.com") is None
+    assert read_host("xn--mgba3gch31f060k.com") == "xn--mgba3gch31f060k.com"
+
+
+def test_digits_that_run_from_right_to_left_do_not_stand_in_a_label_that_does_not() -> None:
+    label = "a\u0663b"
+    assert read_host(f"{label}.com") is None
+    assert read_host(f"xn--{label.encode('punycode').decode()}.com") is None

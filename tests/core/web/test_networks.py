@@ -34,7 +34,8 @@ def test_a_network_that_the_operator_refuses_is_refused_beside_the_table() -> No
     assert not _opens(networks, "93.184.215.14")
     assert not _opens(networks, "2606:4700::1")
     assert _opens(networks, "93.184.216.14")
-    assert not _opens(networks, "10.0.0.1")
+    assert _opens(networks, "10.0.0.1") is False
+    assert _opens(networks, "93.184.215.14") is False
 
 
 def test_a_network_that_the_operator_opens_is_open_although_the_table_refuses_it() -> None:

@@ -1,5 +1,6 @@
 """The table of rule 2: the edges of every block, and the two long lists against IANA's own files."""
 
+import datetime as dt
 import ipaddress
 from pathlib import Path
 
@@ -221,4 +222,10 @@ def test_ranges_merge_what_touches_or_overlaps() -> None:
 
 def test_every_row_says_where_it_comes_from_and_the_registry_has_a_date() -> None:
     assert all(block.name and block.source for block in (*REFUSED_V4, *REFUSED_V6))
-    assert REGISTRY_DATE.count("-") == 2
+    assert dt.date.fromisoformat(REGISTRY_DATE) >= dt.date(2026, 9, 17)
+
+
+def test_ranges_that_touch_or_overlap_are_one() -> None:
+    networks = ["10.0.0.0/9", "10.128.0.0/9", "10.1.0.0/16", "12.0.0.0/8"]
+    ranges = Ranges.of(ipaddress.IPv4Network(network) for network in networks)
+    assert ranges == Ranges((10 << 24, 12 << 24), (11 << 24, 13 << 24))

@@ -190,6 +190,19 @@ def test_hosts_of_an_earlier_answer_count_and_what_is_no_host_says_so() -> None:
     assert not _opens(seen, "https://example.org/")
 
 
+def test_a_name_is_cut_out_only_where_a_script_without_blanks_touches_it() -> None:
+    for text in ("\u00e9Xexample.org", "example.orgX\u00e9", "\u00e9example.org"):
+        assert not _opens(_written(text), "https://example.org/")
+    for text in ("\u770bexample.org", "example.org\u770b", "\u770bexample.org\u770b"):
+        assert _opens(_written(text), "https://example.org/")
+
+
+def test_whether_a_text_is_a_host_is_said() -> None:
+    seen = SeenHosts(LIMITS)
+    assert seen.add_host("example.org") is True
+    assert seen.add_host("not a host") is False
+
+
 def test_where_a_host_was_seen_first_stays_its_source() -> None:
     seen = _written("example.org")
     seen.add_result("https://example.org/")
@@ -222,6 +235,12 @@ class TestByAddress:
         seen.add_user_text(text)
         assert _opens(seen, "https://example.org/docs")
         assert not _opens(seen, "https://example.org/")
+
+    def test_letters_at_the_end_of_an_address_stay(self) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_user_text("Read https://example.org/INDEX, please.")
+        assert _opens(seen, "https://example.org/INDEX")
+        assert not _opens(seen, "https://example.org/INDE")
 
     def test_brackets_that_belong_to_a_path_stay(self) -> None:
         seen = SeenHosts(LIMITS, "address")
