@@ -374,7 +374,7 @@ _BODIES = st.sampled_from(
 _STARTS = st.sampled_from(["HTTP/1.1 200 OK", "HTTP/1.0 200 OK", "HTTP/1.1 302 Found", "HTTP/2 200", "HTTP/1.1 204 No"])
 
 
-@settings(max_examples=400)
+@settings(deadline=None, max_examples=400)
 @given(_STARTS, st.lists(_FIELDS, max_size=4), _BODIES, st.integers(0, 2), st.data())
 def test_whole_or_cut_the_same_is_told(
     start: str, fields: list[str], body: bytes, hints: int, draw: st.DataObject
