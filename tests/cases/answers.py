@@ -47,6 +47,7 @@ from hostcall.web.settings import Web
 from tests.cases.checks import check_count, check_path, check_text
 from tests.cases.report import main
 
+TIMES = ("answer_seconds", "approval_seconds", "page_seconds", "engine_idle", "search_seconds")
 CHAT_PATHS = ("/v1/chat/completions", "/api/chat")
 
 
@@ -300,10 +301,19 @@ def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
 # The run.
 
 
-def make_answer(case: Mapping[str, Any]) -> Answer:
-    """Return the answer that a case describes."""
+def make_answer(case: Mapping[str, Any], *, scale: float | None = None) -> Answer:
+    """Return the answer that a case describes.
+
+    Args:
+        case: The case.
+        scale: Seconds of a real clock for each second of the case; None: the clock is virtual.
+    """
     settings = case["settings"]
     numbers = dict(settings.get("limits", {}))
+    if scale is not None:
+        usual = attrs.asdict(Limits())
+        numbers |= {name: numbers.get(name, usual[name]) * scale for name in TIMES}
+        numbers["retry_seconds"] = 0.02
     given = dict(settings.get("capabilities", {}))
     if case["wire"] == "ollama":
         given.setdefault("tool_choice", [])
@@ -322,7 +332,7 @@ def make_answer(case: Mapping[str, Any]) -> Answer:
             tool["parameters"],
             side_effects=tool.get("side_effects", False),
             repeatable=tool.get("repeatable", False),
-            timeout=tool.get("timeout", 30.0),
+            timeout=tool.get("timeout", 30.0) * (1.0 if scale is None else scale),
             max_result_chars=tool.get("max_result_chars", 24_000),
         )
         for tool in settings.get("tools", ())
@@ -391,6 +401,11 @@ def run_case(case: dict[str, Any]) -> list[str]:
         result = driver.run(make_answer(case))
     except Exception as error:  # noqa: BLE001 - a case must be reported, whatever happened
         return [f"{type(error).__name__}: {error}"[:300]]
+    return judge(case, world, driver, result)
+
+
+def judge(case: dict[str, Any], world: CaseWorld, driver: Any, result: Result) -> list[str]:
+    """Return what is wrong with how a case went. `driver` has the notices, and the requests that were stopped."""
     failures = ["one more engine request than scripted"] if world.overrun else []
     for key, expected in case["expect"].items():
         failures += CHECKS[key](expected, case, world, driver, result)

@@ -1,0 +1,124 @@
+"""Every answer case over real HTTP and TLS on the loopback, with each driver: all classes, all wires."""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from hostcall.commands import Finish
+from hostcall_drivers.demo.mapped import MappedSyncNetwork, MappedTrioNetwork
+from hostcall_drivers.sync import SyncDriver
+from hostcall_drivers.trio import TrioDriver
+from tests.cases.answers import CaseWorld, judge, make_answer
+from tests.cases.report import read_cases
+from tests.drivers.case_servers import CaseServers, Playing, Watched, scale_of
+from tests.drivers.driving import KINDS, Kind
+
+FILE = Path(__file__).parents[1] / "cases" / "answers-open.jsonl"
+CASES = list(read_cases(FILE))
+POLL_SECONDS = 0.002
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[CaseServers]:
+    names = sorted(set(re.findall(r"https?://([a-z0-9.-]+)", FILE.read_text(encoding="utf-8").lower())))
+    with CaseServers(name.strip(".") for name in names if not name.startswith("-")) as running:
+        yield running
+
+
+def settings(case: dict[str, Any], servers: CaseServers) -> dict[str, Any]:
+    tools = case["settings"].get("tools", ())
+    return {
+        "handlers": {tool["name"]: servers.handler(tool["name"]) for tool in tools},
+        "approve": servers.approve,
+        "page_tls": servers.authority.client(),
+        "deny_networks": (),
+    }
+
+
+def over_sync(case: dict[str, Any], servers: CaseServers, playing: Playing) -> None:
+    network = MappedSyncNetwork(servers.lead)
+    with (
+        SyncDriver(
+            servers.engine_url, servers.search_url, network=network, resolver=servers.resolve, **settings(case, servers)
+        ) as driver,
+        driver.run(playing.watched) as run,
+    ):
+        done = threading.Event()
+
+        def cancel() -> None:
+            while not done.wait(POLL_SECONDS):
+                if playing.due():
+                    run.cancel()
+                    run.cancel()
+                    playing.stopped.set()
+                    return
+
+        watcher = threading.Thread(target=cancel)
+        if playing.after:
+            watcher.start()
+        try:
+            for _ in run:
+                continue
+        finally:
+            done.set()
+            if playing.after:
+                watcher.join()
+
+
+def over_trio(case: dict[str, Any], servers: CaseServers, playing: Playing) -> None:
+    async def resolve(host: str) -> list[str]:
+        return await trio.to_thread.run_sync(servers.resolve, host, abandon_on_cancel=True)
+
+    async def main() -> None:
+        network = MappedTrioNetwork(servers.lead)
+        async with (
+            TrioDriver(
+                servers.engine_url, servers.search_url, network=network, resolver=resolve, **settings(case, servers)
+            ) as driver,
+            driver.run(playing.watched) as run,
+            trio.open_nursery() as nursery,
+        ):
+
+            async def cancel() -> None:
+                while not playing.due():
+                    await trio.sleep(POLL_SECONDS)
+                run.cancel()
+                run.cancel()
+                playing.stopped.set()
+
+            if playing.after:
+                nursery.start_soon(cancel)
+            async for _ in run:
+                continue
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["id"]))
+def test_case(case: dict[str, Any], kind: Kind, servers: CaseServers) -> None:
+    world = CaseWorld(case)
+    scale = scale_of(case)
+    watched = Watched(make_answer(case, scale=scale))
+    playing = Playing(case, world, watched, scale or 0.0)
+    servers.playing = playing
+    try:
+        (over_trio if kind == "trio" else over_sync)(case, servers, playing)
+    finally:
+        playing.stopped.set()
+    last = watched.notices[-1]
+    assert isinstance(last, Finish)
+    playing.as_asked()
+    assert judge(case, world, watched, playing.as_scripted(last.result)) == []
+
+
+def test_all_cases_are_there() -> None:
+    assert len(CASES) >= 200
+    assert {case["wire"] for case in CASES} == {"openai", "ollama"}
+    assert {case["class"] for case in CASES} >= {"ollama", "rescue", "cancel", "forced", "fetch"}
