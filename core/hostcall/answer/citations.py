@@ -89,11 +89,19 @@ def fold(text: str) -> str:
 
 
 def marks(
-    citations: Sequence[Citation], quotes: Sequence[Quote], *, web: bool, ran: bool, has_text: bool
+    citations: Sequence[Citation], quotes: Sequence[Quote], *, offered: bool, ran: bool, has_text: bool
 ) -> tuple[str, ...]:
-    """Return the warnings that stand beside an answer."""
+    """Return the warnings that stand beside an answer.
+
+    Args:
+        citations: The numbers cited.
+        quotes: The quotations.
+        offered: Whether any tool was.
+        ran: Whether any tool ran: what an answer says of a tool without a receipt is only the model's word.
+        has_text: Whether there is an answer.
+    """
     found = []
-    if web and not ran and has_text:
+    if offered and not ran and has_text:
         found.append("no tool ran")
     found.extend(f"[{citation.number}] is not a source" for citation in citations if citation.grade == "unknown")
     found.extend(f"[{citation.number}] was not read" for citation in citations if citation.grade == "snippet")

@@ -36,7 +36,7 @@ def make_result(
         ledger=sources,
         citations=citations,
         quotes=quotes,
-        marks=marks(citations, quotes, web=web, ran=ran, has_text=bool(text)),
+        marks=marks(citations, quotes, offered=web or bool(world.tools), ran=ran, has_text=bool(text)),
         budget=world.budget.summary() if web else None,
         usage=usage,
         receipts=tuple(world.chain.receipts),

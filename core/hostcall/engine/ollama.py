@@ -167,6 +167,7 @@ class OllamaDecoder:
     def _chunk(self, value: dict[str, Any]) -> ModelChunk | None:
         message = value.get("message")
         if not isinstance(message, dict):
+            self._quirk("a line without a message")
             message = {}
         finish = None
         usage = None
@@ -179,6 +180,8 @@ class OllamaDecoder:
                 usage = Usage(*map(read_count, counts))
         thinking = message.get("thinking")
         calls = message.get("tool_calls")
+        if calls is not None and not isinstance(calls, list):
+            self._quirk("tool_calls that are no list")
         return ModelChunk(
             id=self.id,
             text=read_content(message.get("content")),
@@ -192,9 +195,11 @@ class OllamaDecoder:
         """Return the calls of a line. Each is whole; the index stands inside `function`, and may be 0 for all."""
         fragments = []
         for call in calls:
-            if isinstance(call, dict):
-                fragment = read_fragment(call)
-                fragments.append(attrs.evolve(fragment, index=0, arguments=fragment.arguments or {}))
+            fragment = read_fragment(call) if isinstance(call, dict) else None
+            if fragment is None or not fragment.name:
+                self._quirk("a tool call without a name")
+                continue
+            fragments.append(attrs.evolve(fragment, index=0, arguments=fragment.arguments or {}))
         return tuple(fragments)
 
     def _stop(self, fault: EngineFault) -> list[ModelChunk]:

@@ -83,11 +83,11 @@ def test_marks_are_mechanical() -> None:
         Citation(number=9, grade="unknown"),
     ]
     quotes = find_quotes('"one two three four five six seven"', [(1, PAGE)])
-    assert marks(citations, quotes, web=True, ran=False, has_text=True) == (
+    assert marks(citations, quotes, offered=True, ran=False, has_text=True) == (
         "no tool ran",
         "[9] is not a source",
         "[2] was not read",
         "quotation not found: one two three four five six seven",
     )
-    assert marks([], [], web=True, ran=True, has_text=True) == ()
-    assert marks([], [], web=False, ran=False, has_text=True) == ()
+    assert marks([], [], offered=True, ran=True, has_text=True) == ()
+    assert marks([], [], offered=False, ran=False, has_text=True) == ()

@@ -96,7 +96,7 @@ def test_faults(pieces: list[bytes], status: int, fault: str) -> None:
 def test_quirks_are_counted_and_do_no_harm() -> None:
     text, _, fault, decoder = read([b"oops\n", b"3\n", line(message=3), line(message=message(content="x")), LAST])
     assert (text, fault) == ("x", None)
-    assert decoder.quirks == ["a line that is not JSON", "a line that is no object"]
+    assert decoder.quirks == ["a line that is not JSON", "a line that is no object", "a line without a message"]
 
 
 def test_bounds_hold() -> None:
