@@ -394,3 +394,9 @@ def test_nothing_that_a_server_sends_raises(pieces: list[bytes]) -> None:
     _run(*pieces)
     _run(b"HTTP/1.1 200 OK\r\n", *pieces)
     _run(_chunked(), *pieces)
+
+
+def test_a_chunk_line_as_long_as_it_may_be_is_not_too_long_yet() -> None:
+    line = b"5;" + b"x" * (SMALL.chunk_line_bytes - 2)
+    assert _told(*_bytes(_answer("Transfer-Encoding: chunked", body=line)), bounds=SMALL) == "S reset"
+    assert _told(*_bytes(_answer("Transfer-Encoding: chunked", body=line + b"x")), bounds=SMALL) == "S protocol"

@@ -20,6 +20,7 @@ from hostcall.web.ranges import ip_text, read_ip
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x.*", re.ASCII)
 _LONGEST_NAME = 253  # RFC 1035 §3.1 gives 255 octets on the wire, which is 253 characters.
+_JOINERS = "\u200c\u200d"
 _LONGEST_TEXT = 1024  # Before the mapping, which may shorten. No name comes near, and the checks cost time.
 
 # Letters newer than Unicode 14 (Python 3.11's). The tables of later Pythons know some of them, so a name that holds one
@@ -159,13 +160,11 @@ def _reading(label: str) -> str | None:
         decoded = label[4:].encode("ascii").decode("punycode")
         if decoded.isascii() or "xn--" + decoded.encode("punycode").decode("ascii") != label:
             return None
-        if _NEWER.search(decoded) or any(
-            _is_unfit(character) and character not in "\u200c\u200d" for character in decoded
-        ):
+        if _NEWER.search(decoded) or any(_is_unfit(character) and character not in _JOINERS for character in decoded):
             return None
         if idna.uts46_remap(decoded, std3_rules=False) != decoded or unicodedata.category(decoded[0]).startswith("M"):
             return None
-        if not all(idna.valid_contextj(decoded, at) for at, joiner in enumerate(decoded) if joiner in "\u200c\u200d"):
+        if not all(idna.valid_contextj(decoded, at) for at, joiner in enumerate(decoded) if joiner in _JOINERS):
             return None
     except (idna.IDNAError, UnicodeError, ValueError):
         return None

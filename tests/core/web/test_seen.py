@@ -197,6 +197,11 @@ def test_a_name_is_cut_out_only_where_a_script_without_blanks_touches_it() -> No
         assert _opens(_written(text), "https://example.org/")
 
 
+def test_a_name_keeps_all_its_letters() -> None:
+    for text in ("https://XAMPLE.FOX", "https://XAMPLE.FOX.", "XAMPLE.FOX", "_XAMPLE.FOX_", "see XAMPLE.FOX-"):
+        assert _opens(_written(text), "https://xample.fox/")
+
+
 def test_whether_a_text_is_a_host_is_said() -> None:
     seen = SeenHosts(LIMITS)
     assert seen.add_host("example.org") is True
