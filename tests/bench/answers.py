@@ -114,6 +114,7 @@ async def ask(
     *,
     engines: Engines | None = None,
     extra_body: Mapping[str, Any] | None = None,
+    guided: bool = False,
     limits: Limits = Limits(answer_seconds=ANSWER_SECONDS),
     keep: Path | None = None,
 ) -> dict[str, Asked]:
@@ -130,6 +131,8 @@ async def ask(
         async with driver:
             for question in questions:
                 asking = engines.settings(extra_body=extra_body)
+                if guided:
+                    asking = attrs.evolve(asking, capabilities=attrs.evolve(asking.capabilities, guided=True))
                 rungs = ladder(asking.capabilities, web=True, left=True)
                 answer = Answer([{"role": "user", "content": question["question"]}], engine=asking, limits=limits)
                 timed, began = Timed(rungs), time.monotonic()
@@ -215,8 +218,6 @@ def main() -> None:
     gguf = MODELS[given.model].path if given.model else given.gguf
     real = gguf is not None or given.engine is not None
     _, row = read_row(given.row, [""])
-    if given.guided:
-        row = attrs.evolve(row, capabilities=attrs.evolve(row.capabilities, guided=True))
     with contextlib.ExitStack() as stack:
         url, key = given.engine, os.environ.get("HOSTCALL_ENGINE_KEY")
         if gguf is not None:
@@ -226,7 +227,7 @@ def main() -> None:
             if url is None:
                 return await ask(questions)
             engines = Engines.read([url], keys={"": key} if key else {}, rows={"": row})
-            return await ask(questions, engines=engines, extra_body=EXTRA, keep=given.keep)
+            return await ask(questions, engines=engines, extra_body=EXTRA, guided=given.guided, keep=given.keep)
 
         report(trio.run(asking), real=real)
 

@@ -1,6 +1,9 @@
 """Against a real llama.cpp server with a real, small model on the loopback."""
 
+from pathlib import Path
+
 import pytest
+import trio
 
 from hostcall.answer.answer import Answer
 from hostcall.answer.tools import Tool
@@ -8,7 +11,8 @@ from hostcall.commands import ShowPage, ShowSearch, ShowText
 from hostcall.engine.settings import Engine
 from hostcall.limits import Limits
 from hostcall_drivers.cli import main
-from hostcall_drivers.engines import known_rows
+from hostcall_drivers.engines import Engines, known_rows, load_rows
+from tests.bench import answers
 from tests.drivers.driving import KINDS, Kind, carry_out
 from tests.drivers.servers import PUBLIC_V4, Authority, Server, page, searxng, site
 
@@ -80,6 +84,33 @@ def test_a_tool_of_the_host_is_called(real_engine: tuple[str, str]) -> None:
     carried = carry_out("sync", answer, engine=url, engine_key=key, handlers={"get_time": handler})
     assert ran == [{"city": "Toronto"}]
     assert [receipt.tool for receipt in carried.result.receipts if receipt.outcome == "ran"] == ["get_time"]
+
+
+def test_the_doctor_examines_a_real_engine(
+    real_engine: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model is small and the context short, so there is something to say; a schema is kept whatever the model."""
+    url, key = real_engine
+    file = tmp_path / "row.toml"
+    assert main(["doctor", url, "--key", key, "--save", str(file)]) in (0, 1)
+    out = capsys.readouterr().out
+    assert "ok      schema" in out
+    assert "note    context         8192 tokens" in out
+    assert "a reply broke off" not in out
+    (row,) = load_rows(file).values()
+    assert (row.name, row.capabilities.schema, row.capabilities.rescue) == ("llama-server", True, False)
+    assert "bare-json" in row.capabilities.dialects
+
+
+def test_no_first_call_is_lost(real_engine: tuple[str, str]) -> None:
+    """`python -m tests.bench.answers --model small` asks all thirty, and with the larger models."""
+    url, key = real_engine
+    engines = Engines.read([url], keys={"": key}, rows={"": known_rows()["llama-server"]})
+    questions = answers.read(answers.QUESTIONS)[:3]
+    judged = trio.run(lambda: answers.ask(questions, engines=engines, extra_body=answers.EXTRA, guided=True))
+    assert [asked.rung for asked in judged.values()] == ["schema"] * 3
+    assert "required" not in engines.settings().capabilities.tool_choice
+    assert [asked.cited for asked in judged.values()] == [True] * 3
 
 
 def test_the_command_line_answers_and_names_what_is_wrong(

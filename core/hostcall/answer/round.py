@@ -7,6 +7,7 @@ should read. A failure before the first byte of text is asked again once.
 
 import enum
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
@@ -32,6 +33,11 @@ from hostcall.events import (
 )
 from hostcall.limits import Limits
 from hostcall.tooltext import Reasoning, Remark, Text, TextFilter, ToolCall
+
+NAME_WITHIN = 1_000
+"""Characters of a broken call in which its name is looked for."""
+
+_NAME = re.compile(r'"name"\s{0,9}:\s{0,9}"([A-Za-z0-9_.-]{1,64})"')
 
 CLOSE_SECONDS = 0.5
 """How long a whole reply's connection is given to end."""
@@ -425,12 +431,21 @@ def _written(call: ToolCall) -> AskedCall:
     return AskedCall(id=call.id or "", name=call.name, arguments=call.arguments, raw=raw)
 
 
+def _name_in(remark: Remark) -> str:
+    """Return the name that a broken call has, as far as it was written.
+
+    A made-up one would stand in the history, and small models call what they see there.
+    """
+    found = _NAME.search(remark.raw[:NAME_WITHIN])
+    return remark.name or (found[1] if found is not None else "unreadable")
+
+
 def _remarked(remark: Remark) -> AskedCall | None:
     """Return the call that a remark of the filter tells of: one that was written, and cannot be run."""
     if remark.kind == "unknown" and remark.name:
         return AskedCall(id="", name=remark.name, arguments=None, raw=remark.raw, problem="unparsed")
     if remark.kind == "malformed":
-        return AskedCall(id="", name=remark.name or "unreadable", arguments=None, raw=remark.raw, problem="unparsed")
+        return AskedCall(id="", name=_name_in(remark), arguments=None, raw=remark.raw, problem="unparsed")
     if remark.kind == "incomplete":
-        return AskedCall(id="", name=remark.name or "unreadable", arguments=None, raw=remark.raw, problem="cut")
+        return AskedCall(id="", name=_name_in(remark), arguments=None, raw=remark.raw, problem="cut")
     return None

@@ -132,3 +132,13 @@ def _spaced(text: str, ascii_only: bool) -> str:
 def test_nothing_breaks_the_form(text: str) -> None:
     form = Statements()
     assert isinstance(form.feed(text), str)
+
+
+def test_a_call_that_was_cut_keeps_the_name_it_had() -> None:
+    """A made-up name in the history would be called next by a small model."""
+    cut = reply_text('<tool_call>{"name": "web_search", "arguments": {"query": "kett', finish="length")
+    world = World(engine=[SEARCHED, cut, reply_text("At 94 degrees [1].")], search=FOUND)
+    result = ScriptedDriver(world).run(Answer(ASKED, engine=Engine(capabilities=Capabilities(tool_choice=("auto",)))))
+    names = [call["function"]["name"] for message in result.transcript for call in message.get("tool_calls", ())]
+    assert names == ["web_search", "web_search"]
+    assert [receipt.outcome for receipt in result.receipts][1] != "ran"
