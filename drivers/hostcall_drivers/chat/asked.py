@@ -1,6 +1,7 @@
 """What a client asks for, read from the body of its request. Nothing here acts."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from hostcall_drivers.chat.faults import ApiError
 MAX_SOURCES = 400
 MAX_ADDRESS_CHARS = 8_192
 MAX_TITLE_CHARS = 500
+MAX_EXTRA_CHARS = 262_144
 
 OURS = ("thor_web_search", "thor_research", "thor_sources")
 """The members of a request that are this service's own."""
@@ -91,7 +93,7 @@ def passed_body(asked: Asked, data: bytes, *, model: str | None) -> bytes:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        value = json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise ApiError(400, f"the body is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
@@ -99,11 +101,21 @@ def _object(data: bytes) -> dict[str, Any]:
             400, f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         ) from error
     except (ValueError, RecursionError) as error:
-        why = "is nested too deeply" if isinstance(error, RecursionError) else "holds a number that JSON has not"
+        why = (
+            "is nested too deeply" if isinstance(error, RecursionError) else "holds a number that is none, or too large"
+        )
         raise ApiError(400, f"the body {why}") from error
     if not isinstance(value, dict):
         raise ApiError(400, f"the body must be a JSON object, and is {_kind(value)}")
     return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        # It would be written as Infinity, which no engine reads.
+        raise ValueError(text)
+    return number
 
 
 def _no_constant(name: str) -> None:
@@ -120,6 +132,9 @@ def _extra(body: Mapping[str, Any]) -> dict[str, Any]:
     if count is not None and (type(count) is not int or count != 1):
         raise ApiError(400, "n must be 1 together with thor_web_search", param="n")
     extra = {name: value for name, value in body.items() if name not in NOT_FOR_THE_ENGINE and name not in LOOP_ONLY}
+    if len(json.dumps(extra)) > MAX_EXTRA_CHARS:
+        # They go along with every round.
+        raise ApiError(400, f"the members beside messages are larger than {MAX_EXTRA_CHARS} characters together")
     # The loop bounds max_tokens in a forced round, and so has one name for it.
     extra.pop("max_tokens", None)
     for name in ("max_completion_tokens", "max_tokens"):

@@ -10,8 +10,9 @@ from hostcall_drivers.services import failure_of
 from hostcall_drivers.trio import TrioDriver
 from hostcall_drivers.trio_network import before_reading
 
-KEPT = frozenset({"content-type", "content-encoding", "content-length", "retry-after"})
-"""Fields of an engine's answer that are about its body; the others are between the engine and this service."""
+KEPT = frozenset({"content-type", "content-encoding", "retry-after"})
+"""Fields of an engine's answer that are about its body; the others are between the engine and this service. Its length
+is told anew, by chunks: an engine's own may be wrong."""
 
 
 async def pass_on(driver: TrioDriver, engine: str, body: bytes, reply: Reply, *, seconds: float) -> None:
@@ -53,6 +54,8 @@ async def _exchange(driver: TrioDriver, engine: str, request: HttpRequest, reply
 
     before_reading.set(flush)
     async with driver.exchange(request, engine) as response:
+        if response.status < 200:
+            raise ApiError(502, "the engine's reply could not be read", code="engine_failed")
         if response.status in (401, 403):
             raise ApiError(502, "the engine does not take the key of this service", code="engine_failed")
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]

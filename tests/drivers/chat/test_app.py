@@ -284,6 +284,7 @@ def test_what_cannot_be_asked_is_a_400_that_names_the_member(engineless: Any, bo
         b"\xef\xbb\xbf{}",
         b'{"messages": NaN}',
         b'{"temperature": 1e999999, "messages": -Infinity}',
+        b'{"temperature": 1e999}',
         b'{"a":' * 20_000,
         b"[" * 100_000,
         b'{"n": ' + b"9" * 100_000 + b"}",
@@ -296,6 +297,25 @@ def test_a_body_that_is_no_request_is_a_400(engineless: Any, body: bytes) -> Non
     assert status == 400
     assert json.loads(data)["error"]["message"]
     assert b"Traceback" not in data
+
+
+def test_members_that_go_along_with_every_round_have_a_bound(authority: Authority) -> None:
+    with world(authority=authority) as here:
+        body: dict[str, Any] = {
+            "messages": ASK,
+            "thor_web_search": True,
+            **{f"k{number}": 1 for number in range(40_000)},
+        }
+        status, _, answer = here.service.complete(**body)
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+    assert not [seen for seen in here.engine.requests if seen.target != "/v1/models"]
+
+
+def test_a_conversation_that_is_too_long_is_a_400_of_the_kind_that_clients_know(authority: Authority) -> None:
+    with world(authority=authority) as here:
+        long = [{"role": "user", "content": "x" * 500_000}]
+        status, _, answer = here.service.complete(messages=long, thor_web_search=True)
+    assert (status, answer["error"]["code"]) == (400, "context_length_exceeded")
 
 
 def test_lone_surrogates_and_every_letter_go_through(authority: Authority) -> None:
@@ -396,6 +416,30 @@ def test_a_stream_passes_byte_for_byte() -> None:
         _, fields, data = service.request("POST", "/v1/chat/completions", {"messages": QUESTION, "stream": True})
     assert data == body
     assert fields["content-type"] == "text/event-stream"
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                  b"HTTP/1.1 200 OK\r\nConnection: close\r\nX: y\r\n\r\n"])  # fmt: skip
+def test_a_body_passes_whole_whatever_its_engine_says_of_its_length(head: bytes) -> None:
+    def handle(connection: Connection) -> None:
+        connection.send(head + (b"5\r\nhello\r\n0\r\n\r\n" if b"chunked" in head else b"hello"))
+        raise OSError
+
+    with Server(handle) as engine, served(engine.url) as service:
+        status, _, data = service.request("POST", "/v1/chat/completions", {"messages": QUESTION})
+    assert (status, data) == (200, b"hello")
+
+
+@pytest.mark.parametrize("answer", [b"", b"hello\r\n\r\n", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"])
+def test_what_is_no_reply_is_a_502_or_503(answer: bytes) -> None:
+    def handle(connection: Connection) -> None:
+        connection.send(answer)
+        raise OSError
+
+    with Server(handle) as engine, served(engine.url) as service:
+        status, _, data = service.request("POST", "/v1/chat/completions", {"messages": QUESTION})
+    assert status in (502, 503)
+    assert json.loads(data)["error"]["code"] == "engine_failed"
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 429, 500])

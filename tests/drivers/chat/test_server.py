@@ -178,6 +178,7 @@ def test_a_body_in_chunks_is_put_together_however_it_is_cut() -> None:
         (b"POST /echo HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (head("/echo", "Content-Length: 1", "Content-Length: 2"), 400),
         (head("/echo", "Content-Length: x"), 400),
+        (head("/echo", "Content-Length: 5", "Transfer-Encoding: chunked") + b"0\r\n\r\n", 400),
         (head("/echo", "Transfer-Encoding: gzip"), 501),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
         (head("/echo", *(f"X-{n}: {'y' * 100}" for n in range(5000))), 431),
