@@ -261,9 +261,14 @@ def request(port: int, model: str, *, web: bool, stream: bool = True) -> bytes:
 
 
 async def ask(port: int, model: str, *, web: bool, stop_after: int = -1) -> Client:
-    """Ask once and wait for the end."""
+    """Ask once and wait for the end; what does not come to it in two minutes is lost."""
     client = await begun(port, model, web=web, stop_after=stop_after)
-    await asyncio.wait_for(client.done, 120)
+    try:
+        await asyncio.wait_for(client.done, 120)
+    except TimeoutError:
+        client.done = asyncio.get_running_loop().create_future()
+        client.done.set_result(False)
+        client.transport.abort()
     return client
 
 
