@@ -108,7 +108,7 @@ def _kind(status: int | None, words: str, overflow_words: tuple[str, ...]) -> Fa
         return "overflow"
     if any(word in words for word in NO_TOOLS_WORDS):
         return "no_tools"
-    if "reasoning_content" in words and ("passed back" in words or "pass" in words or "missing" in words):
+    if "reasoning_content" in words and ("pass" in words or "missing" in words):
         return "needs_reasoning"
     if status is None or status >= 500:
         return "unavailable"

@@ -44,6 +44,8 @@ def test_an_overflow_tells_the_token_counts() -> None:
     [
         (400, '{"error":"registry.ollama.ai/library/x:latest does not support tools"}', "no_tools", "registry"),
         (400, '{"error":{"message":"The reasoning_content must be passed back","code":1}}', "needs_reasoning", "The r"),
+        (400, '{"error":{"message":"reasoning_content is missing in message 2"}}', "needs_reasoning", "reas"),
+        (400, '{"error":{"message":"reasoning_content is too long"}}', "rejected", "reas"),
         (None, '{"error":"boom"}', "unavailable", "boom"),
         (None, '{"message":"boom","object":"error","type":"x"}', "unavailable", "boom"),
         (None, '{"error_type":"server","error_message":"boom"}', "unavailable", "boom"),
@@ -70,6 +72,13 @@ def test_shapes(status: int | None, body: str, kind: FaultKind, message: str) ->
 )
 def test_retry_after_is_whole_seconds_or_none(text: str | None, seconds: float | None) -> None:
     assert read_fault(429, b"{}", retry_after=text).retry_after == seconds
+
+
+@pytest.mark.parametrize("count", [True, "9", 9.5, None])
+def test_a_token_count_that_is_no_whole_number_is_none(count: object) -> None:
+    body = {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": count, "n_ctx": 4096}}
+    fault = read_fault(400, json.dumps(body).encode())
+    assert (fault.kind, fault.prompt_tokens, fault.context_tokens) == ("overflow", None, 4096)
 
 
 def test_a_chunk_is_no_error() -> None:
