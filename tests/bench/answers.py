@@ -84,19 +84,17 @@ class Timed:
     rungs: tuple[str, ...]
     seconds: dict[str, float] = attrs.Factory(dict)
     _since: float | None = None
-    _number: int = 0
+    _over: bool = False
 
     def note(self, notice: Notice) -> None:
-        """Take a notice as it comes."""
-        if not isinstance(notice, ShowProgress) or notice.kind == "waiting":
+        """Take a notice as it comes: the ladder is over with the first that is none of its rounds."""
+        if self._over or not isinstance(notice, ShowProgress) or notice.kind == "waiting":
             return
         now = time.monotonic()
-        if self._since is not None and self._number < len(self.rungs):
-            self.seconds[self.rungs[self._number]] = now - self._since
-            self._number += 1
-            self._since = None
-        if notice.kind == "round" and notice.text == "forced round":
-            self._since = now
+        if self._since is not None and len(self.seconds) < len(self.rungs):
+            self.seconds[self.rungs[len(self.seconds)]] = now - self._since
+        self._over = notice.kind != "round" or notice.text != "forced round"
+        self._since = now
 
 
 def first_call(result: Result, rungs: tuple[str, ...]) -> str:
