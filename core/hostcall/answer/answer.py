@@ -259,7 +259,7 @@ class Answer:
         budget = self._world.budget
         left = budget.searches_left > 0 or budget.pages_left > 0
         self._asker.begin()
-        self._rungs = plan.ladder(self._asker.capabilities, web=self.web_on, left=left)
+        self._rungs = plan.ladder(self._asker.ways, web=self.web_on, left=left)
         return self._begin(plan.first_step(self._standing()), now)
 
     def _begin(self, step: Step, now: float) -> list[Command]:

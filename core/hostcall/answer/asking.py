@@ -139,13 +139,17 @@ class Asker:
         """Whether the model is led: it can be forced by schema, and no tool of the host's waits for it."""
         known = self.capabilities
         web = {SEARCH, FETCH}
-        return (
-            known.guided and known.schema and not known.rescue and {t["function"]["name"] for t in self.offered} == web
-        )
+        return known.guided and known.schema and {tool["function"]["name"] for tool in self.offered} == web
+
+    @property
+    def ways(self) -> Capabilities:
+        """What this answer goes by: a led model is forced by schema, and needs no tools described in the prompt."""
+        known = self.capabilities
+        return attrs.evolve(known, rescue=False) if known.rescue and self.guided else known
 
     def _ask(self, *, system_tail: str = "", **fields: Any) -> ChatAsk:
         self._tail = system_tail
-        if self.capabilities.rescue:
+        if self.ways.rescue:
             # The tools stand in the prompt, in every round alike: the prompt only grows.
             return ChatAsk(
                 messages=self.transcript.to_rescue(self.offered),
@@ -172,7 +176,7 @@ class Asker:
         dialects = self.capabilities.dialects
         if forced:
             dialects = tuple(dict.fromkeys((*dialects, "bare-json", "fenced-json")))
-        if self.capabilities.rescue:
+        if self.ways.rescue:
             dialects = tuple(dict.fromkeys((*dialects, "fenced")))
         return TextFilter(
             self.offered,
@@ -185,7 +189,7 @@ class Asker:
     @property
     def _directs(self) -> bool:
         """Whether a directive stands in for `tool_choice`, which this engine must not be sent."""
-        return bool(self.offered) and (self.capabilities.rescue or not self.capabilities.tool_choice)
+        return bool(self.offered) and not self.guided and (self.ways.rescue or not self.ways.tool_choice)
 
     # What replies teach.
 

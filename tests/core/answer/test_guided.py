@@ -69,6 +69,15 @@ def test_a_model_that_picks_nothing_still_answers_from_what_was_found() -> None:
     assert world.asked[2]["response_format"]["json_schema"]["schema"] == statements_schema([1, 2])
 
 
+def test_a_model_without_tools_is_led_by_schema_and_not_by_a_description() -> None:
+    engine = Engine(capabilities=Capabilities(tool_choice=(), guided=True, rescue=True))
+    result, world, _ = led(SEARCHED, PICKED, ANSWERED, engine=engine)
+    assert result.text == "It boils at 94 degrees. [2]"
+    assert not any("TOOL_CALL" in json.dumps(body) for body in world.asked)
+    assert not any("DIRECTIVE" in json.dumps(body) for body in world.asked)
+    assert result.capabilities.rescue
+
+
 def test_prose_in_the_place_of_the_form_is_the_answer_as_it_is() -> None:
     result, _, _ = led(SEARCHED, PICKED, reply_text("At 94", " degrees [2]."))
     assert result.text == "At 94 degrees [2]."
