@@ -27,7 +27,7 @@ from hostcall.answer.plan import AnswerRound, End, ForcedRound, HostCall, ReadRo
 from hostcall.answer.probe import PROBE_SECONDS, Probe
 from hostcall.answer.receipts import Chain
 from hostcall.answer.round import AskedCall, Reply, Round
-from hostcall.answer.tools import Tool, offered_tools
+from hostcall.answer.tools import FETCH, SEARCH, Tool, is_hollow, offered_tools
 from hostcall.answer.transcript import Transcript
 from hostcall.answer.world import Call, World, seen_by
 from hostcall.commands import Cancel, Command, Finish, ShowProgress
@@ -366,6 +366,8 @@ class Answer:
         """Return the calls that count: a call cut short is dropped on the ladder, and when it was told of twice."""
         if self._phase is Phase.FORCED or self._world.past.cuts >= self._limits.cut_calls:
             asked = [call for call in asked if call.problem != "cut"]
+        if self._phase is Phase.FORCED:
+            asked = [call for call in asked if call.name not in (SEARCH, FETCH) or not is_hollow(call.arguments)]
         return make_calls(asked, number=calls.number, taken=self._transcript.ids, first=len(calls.calls))
 
     def _run(self, calls: Calls, rest: Sequence[Call], now: float) -> list[Command]:

@@ -56,6 +56,15 @@ class Fault:
     text: str
 
 
+def is_hollow(arguments: JsonObject | None) -> bool:
+    """Whether a call asks for nothing: its texts hold no letter and no digit.
+
+    Forced to call, the smallest models copy the dots of the form that they were shown.
+    """
+    texts = [value for value in (arguments or {}).values() if isinstance(value, str)]
+    return bool(texts) and not any(character.isalnum() for text in texts for character in text)
+
+
 def search_tool(*, research: bool, limits: Limits) -> dict[str, Any]:
     """Return the search tool in the OpenAI shape."""
     properties: dict[str, Any] = {

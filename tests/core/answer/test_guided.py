@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hostcall.answer.answer import Answer
 from hostcall.answer.statements import Statements, statements_schema
 from hostcall.answer.tools import Tool
-from hostcall.commands import ShowPage, ShowText
+from hostcall.commands import ShowPage, ShowSearch, ShowText
 from hostcall.data import Capabilities, Result
 from hostcall.engine.settings import Engine
 from hostcall.testing import ScriptedDriver, World, reply_calls, reply_text
@@ -76,6 +76,14 @@ def test_a_model_without_tools_is_led_by_schema_and_not_by_a_description() -> No
     assert not any("TOOL_CALL" in json.dumps(body) for body in world.asked)
     assert not any("DIRECTIVE" in json.dumps(body) for body in world.asked)
     assert result.capabilities.rescue
+
+
+def test_a_call_that_asks_for_nothing_is_none_on_the_ladder() -> None:
+    hollow = reply_text('{"name": "web_search", "arguments": {"query": "…"}}')
+    result, _world, driver = led(hollow, PICKED, ANSWERED)
+    assert [receipt.asked_by for receipt in result.receipts] == ["host", "model"]
+    assert result.text == "It boils at 94 degrees. [2]"
+    assert [notice.query for notice in driver.notices if isinstance(notice, ShowSearch)] == [QUESTION]
 
 
 def test_prose_in_the_place_of_the_form_is_the_answer_as_it_is() -> None:
