@@ -103,7 +103,9 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
     },
 }
 """Survivors that no test can tell from the code, by the beginning of the line and the change, with the reason."""
-UNMUTATED_CALLS = frozenset({"Block", "field", "AssertionError", "LocalProtocolError", "SettingsError", "define"})
+UNMUTATED_CALLS = frozenset(
+    {"Block", "field", "AssertionError", "LocalProtocolError", "SettingsError", "define", "frozen"}
+)
 
 Mutant: TypeAlias = tuple[int, str, str]
 """Line, what was changed, and the whole source."""

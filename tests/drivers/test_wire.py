@@ -400,3 +400,22 @@ def test_a_chunk_line_as_long_as_it_may_be_is_not_too_long_yet() -> None:
     line = b"5;" + b"x" * (SMALL.chunk_line_bytes - 2)
     assert _told(*_bytes(_answer("Transfer-Encoding: chunked", body=line)), bounds=SMALL) == "S reset"
     assert _told(*_bytes(_answer("Transfer-Encoding: chunked", body=line + b"x")), bounds=SMALL) == "S protocol"
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_whole_chunk_line_is_bounded_to_the_byte(*, cut: bool) -> None:
+    def told(length: int) -> str:
+        line = b"5;" + b"x" * (length - 4) + b"\r\n"
+        data = _chunked(line, b"hello\r\n0\r\n\r\n")
+        return _told(*(_bytes(data) if cut else [data]), bounds=SMALL)
+
+    assert told(SMALL.chunk_line_bytes) == "S B E"
+    assert told(SMALL.chunk_line_bytes + 1) == "S protocol"
+
+
+def test_all_that_may_come_may_come_in_a_large_piece_and_a_small_one() -> None:
+    """The bytes are looked at in slices, and counted once each."""
+    data = _chunked(*[b"800\r\n" + b"x" * 2048 + b"\r\n"] * 8, b"0\r\n\r\n")
+    bounds = attrs.evolve(BOUNDS, wire_bytes=len(data))
+    assert _told(data[:-9], data[-9:], bounds=bounds) == "S B E"
+    assert _told(data[:-9], data[-9:], bounds=attrs.evolve(bounds, wire_bytes=len(data) - 1)) == "S B protocol"
