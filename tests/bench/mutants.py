@@ -77,6 +77,7 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ("name = text.lower() if", "if False"): _SPEED,
         ("return False", "return None"): _FALSE,
         ("_JOINERS =", repr("\u200c\u200d")): "a label has no capital letters by then",
+        ("_NEWER = re.compile", "']'"): "the other two tables refuse them on this version of Python",
         ("return mapped ==", "'Cn'"): "the other two tables refuse them on this version of Python",
         ('"""', repr("\n    557-558 58b-58c 5c8-5cf 8")): "only what has a hyphen in it is read as a range",
     },
