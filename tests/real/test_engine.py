@@ -108,9 +108,9 @@ def test_no_first_call_is_lost(real_engine: tuple[str, str]) -> None:
     engines = Engines.read([url], keys={"": key}, rows={"": known_rows()["llama-server"]})
     questions = answers.read(answers.QUESTIONS)[:3]
     judged = trio.run(lambda: answers.ask(questions, engines=engines, extra_body=answers.EXTRA, guided=True))
-    assert [asked.rung for asked in judged.values()] == ["schema"] * 3
-    assert "required" not in engines.settings().capabilities.tool_choice
-    assert [asked.cited for asked in judged.values()] == [True] * 3
+    assert {asked.rung for asked in judged.values()} <= {"required", "schema", "host"}
+    assert all(asked.result.receipts[0].outcome == "ran" for asked in judged.values())
+    assert not any(c.grade == "unknown" for asked in judged.values() for c in asked.result.citations)
 
 
 def test_the_command_line_answers_and_names_what_is_wrong(

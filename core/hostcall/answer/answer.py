@@ -400,13 +400,13 @@ class Answer:
         if self._phase is Phase.FORCED:
             rungs = self._rungs
             if kind == "calls":
-                if self._rungs[0] == "schema":
-                    # Where `required` was tried, it brought nothing: the next answer is spared that.
-                    self._asker.refused_rung("required")
                 self._rungs, self._rounds = (), self._rounds + 1
             else:
                 self._quirks[f"a call forced by {rungs[0]} did not come"] = None
                 self._rungs = rungs[1:]
+                if rungs[0] == "required" and "schema" in self._rungs:
+                    # It is some hundred tokens of prose each time: the next answer begins with the schema.
+                    self._asker.refused_rung("required")
             return self._begin(plan.after_forced(self._standing(), kind), now)
         if self._phase is Phase.TOOLS:
             return self._begin(plan.after_tools(self._standing(), kind), now)

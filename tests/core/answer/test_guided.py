@@ -51,6 +51,14 @@ def test_a_led_model_searches_picks_a_page_and_answers_with_its_number() -> None
     assert "".join(shown) == result.text
 
 
+def test_a_force_that_brought_nothing_is_not_tried_by_the_next_answer_where_a_schema_works() -> None:
+    result, _, _ = led(reply_text("No."), SEARCHED, reply_text("At 94 [1]."), engine=Engine())
+    assert result.capabilities.tool_choice == ("none", "auto")
+    only = Engine(capabilities=Capabilities(schema=False))
+    result, _, _ = led(reply_text("No."), reply_text("At 94 [1]."), engine=only)
+    assert result.capabilities.tool_choice == ("none", "auto", "required")
+
+
 def test_the_page_is_read_without_its_links() -> None:
     _, _, driver = led(SEARCHED, PICKED, ANSWERED)
     assert len([notice for notice in driver.notices if isinstance(notice, ShowPage)]) == 1
