@@ -8,6 +8,7 @@ import pytest
 
 from hostcall.answer.answer import Answer
 from hostcall.commands import ShowSearch
+from hostcall.doctor import Doctor
 from hostcall.engine.capabilities import Row, read_rows
 from hostcall.limits import Limits
 from hostcall_drivers import saved
@@ -89,6 +90,16 @@ def test_the_loop_needs_no_repair_with_the_row_that_the_doctor_saved(kind: Kind,
     assert carried.of(ShowSearch)
     if quirk != "no tool results":
         assert refused == 0
+
+
+@pytest.mark.parametrize("driver", KINDS)
+def test_either_driver_runs_the_doctor(driver: Driver) -> None:
+    doctor = Doctor(known_rows(), search=True)
+    with served(StandIn("vllm")) as server, Server(searxng(RESULTS)) as search:
+        carried = carry_out(driver, doctor, engine=server.url, search=search.url)
+    assert doctor.report is not None
+    assert doctor.report.healthy
+    assert carried.result.capabilities == doctor.report.row.capabilities  # type: ignore[union-attr]  # it is healthy
 
 
 # The command line.
