@@ -5,6 +5,7 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -101,6 +102,7 @@ def served(
     bounds: Bounds = Bounds(),
     limits: Limits = Limits(),
     grace: float = 1.0,
+    rows: Path | None = None,
     ports: Mapping[tuple[str, int], tuple[str, int]] | None = None,
     names: Mapping[str, Sequence[str]] | None = None,
     **driver: Any,
@@ -124,7 +126,7 @@ def served(
             deny_networks=(),
             **driver,
         ) as made:
-            yield Chat(made, keys=keys, allowed=allowed, limits=limits)
+            yield Chat(made, keys=keys, allowed=allowed, limits=limits, rows=rows)
 
     with _thread(make, bounds, grace) as service:
         yield service

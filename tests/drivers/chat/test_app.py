@@ -1,6 +1,7 @@
 """The interface of the service, over real sockets: answers with the web on, requests passed on, and what is refused."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hostcall.limits import Limits
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.chat.allowed import Allowed
 from tests.drivers.chat.serving import QUESTION, events, served, text_of, told
-from tests.drivers.chat.world import ANSWER, FETCH, SEARCH, whole_reply, world
+from tests.drivers.chat.world import ANSWER, FETCH, SEARCH, Held, whole_reply, world
 from tests.drivers.servers import Authority, Connection, ScriptedEngine, Server, send_stream
 
 ASK = [{"role": "user", "content": "At what temperature does the kettle boil?"}]
@@ -531,3 +532,46 @@ def test_nothing_answers_is_a_503_of_the_health_check() -> None:
     with served("http://127.0.0.1:9", "http://127.0.0.1:9") as service:
         status, _, data = service.request("GET", "/healthz")
     assert (status, json.loads(data)) == (503, {"status": "away", "engines": {"engine": "away"}, "search": "away"})
+
+
+def owned(owner: str, *names: str) -> Any:
+    rows = [{"id": name, "owned_by": owner, "created": 7} for name in names]
+    body = json.dumps({"data": rows}).encode()
+    return lambda connection: connection.answer(200, body, ("Content-Type", "application/json"))
+
+
+def test_an_engine_is_recognised_by_its_list_and_a_row_of_the_operators_stands(tmp_path: Path) -> None:
+    with Server(owned("llamacpp", "m")) as engine, served(engine.url, rows=tmp_path) as service:
+        assert json.loads(service.request("GET", "/v1/models")[2])["data"][0]["created"] == 7
+        assert service.chat.driver.engines.first.row.name == "llama-server"
+    with Server(owned("llamacpp", "m")) as engine, served(engine.url) as service:
+        service.request("GET", "/v1/models")
+        assert service.chat.driver.engines.first.row.name == "openai"
+
+
+def test_an_ollama_with_several_models_must_be_told_which_and_knows_a_name_without_its_tag(tmp_path: Path) -> None:
+    with Server(owned("library", "a:latest", "b:latest")) as engine, served(engine.url, rows=tmp_path) as service:
+        status, _, answer = service.complete()
+        assert (status, answer["error"]["param"]) == (400, "model")
+        assert service.complete(model="a")[0] == 200
+
+
+@pytest.mark.parametrize("web", [True, False])
+def test_an_answer_that_takes_too_long_is_a_504(authority: Authority, web: bool) -> None:
+    held = Held()
+    with world(held, authority=authority, limits=Limits(answer_seconds=0.3)) as here:
+        status, _, answer = here.service.complete(messages=ASK, thor_web_search=web)
+        assert (status, answer["error"]["code"]) == (504, "deadline")
+        assert held.gone.wait(10)
+
+
+def test_a_fault_of_our_own_is_a_500_and_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with Server(owned("x", "m")) as engine, served(engine.url) as service:
+        service.chat.models = None
+        for method, path in (("POST", "/v1/chat/completions"), ("GET", "/v1/models")):
+            status, _, data = service.request(method, path, {"messages": QUESTION} if method == "POST" else None)
+            assert (status, json.loads(data)["error"]["type"]) == (500, "server_error")
+            assert b"NoneType" not in data
+        assert service.chat.gate.running == 0
+    assert caplog.text.count("a fault of the service itself: AttributeError at ") == 2
+    assert "Traceback" not in caplog.text

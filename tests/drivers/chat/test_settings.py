@@ -163,6 +163,19 @@ def test_each_fault_of_the_keys_in_the_environment_names_it(keys: str, named: st
         read_settings({"engine": (URL,)}, {"HOSTCALL_KEYS": keys}, None)
 
 
+def test_a_row_of_an_engine_ships_or_stands_in_a_file(tmp_path: Path) -> None:
+    row = tmp_path / "row.toml"
+    row.write_text('[mine]\nwire = "ollama"\n', encoding="utf-8")
+    for given in (str(row), f"big={row}"):
+        settings = read_settings({"engine": (f"big={URL}",), "row": (given,)}, {}, None)
+        assert (settings.engines.first.row.wire, settings.rows) == ("ollama", None)
+    several = tmp_path / "several.toml"
+    several.write_text("[one]\n[two]\n", encoding="utf-8")
+    for wrong in (str(several), "nothing", "small=vllm"):
+        with pytest.raises(SettingsError, match="row"):
+            read_settings({"engine": (f"big={URL}",), "row": (wrong,)}, {}, None)
+
+
 def test_two_engines_of_one_name_are_a_fault() -> None:
     with pytest.raises(SettingsError, match="--engine"):
         read_settings({"engine": (f"a={URL}", f"a={URL}")}, {}, None)
