@@ -96,6 +96,8 @@ class StandIn:
         if described and "Result of" not in last and not last.endswith("Call no tool."):
             return f"{OPENER}{described[0]}[/TOOL_CALL]", []
         done = messages[-1]["role"] == "tool" or "Write the answer now" in last
+        if "never calls" in self.quirks and choice != "required":
+            done = True
         wanted = choice == "required" or (not done and choice != "none" and "the tool get_weather" in last)
         if not tools or done or not wanted:
             return ("The answer." if "cites nothing" in self.quirks else "The answer stands there [1]."), []

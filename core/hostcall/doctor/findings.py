@@ -61,7 +61,7 @@ def row_of(exam: EngineExam) -> Row:
         known,
         tool_choice=() if lost else tuple(choices),
         schema=schema,
-        guided=schema and _cites_nothing(exam),
+        guided=schema and (_cites_nothing(exam) or _calls_nothing(exam)),
         answer_round="same_tools" if honest_none and not lost else "no_tools",
         reasoning_field=fields[0] if fields else known.reasoning_field,
         echo_reasoning="always" if wants_reasoning else known.echo_reasoning,
@@ -101,7 +101,8 @@ def _tools(exam: EngineExam) -> Finding | None:
     if auto.refused:
         return Finding(topic="tools", verdict="trouble", saw=f"refused: {_why(auto)}", change=change)
     if not auto.called:
-        saw = f"the model {auto.how} where a tool was needed"
+        led = "; it is led: a page picked and an answer given by schema" if row_of(exam).capabilities.guided else ""
+        saw = f"the model {auto.how} where a tool was needed{led}"
         return Finding(topic="tools", verdict="trouble", saw=saw, change=change)
     return Finding(topic="tools", verdict="ok", saw=f"the model {auto.how} where a tool was needed")
 
@@ -249,6 +250,12 @@ def _citations(exam: EngineExam) -> Finding | None:
 def _cites_nothing(exam: EngineExam) -> bool:
     heard = exam.heard.get("cite")
     return heard is not None and heard.fault is None and re.search(r"\[[12]\]", heard.text) is None
+
+
+def _calls_nothing(exam: EngineExam) -> bool:
+    """Whether the model calls no tool although it is told to, by whatever way it learns of the tools."""
+    way = exam.heard.get("rescue" if exam.tools_lost or _no_template(exam) else "auto")
+    return way is not None and way.fault is None and not way.called
 
 
 def _reasoning(exam: EngineExam) -> Finding:

@@ -129,6 +129,15 @@ def test_a_model_that_cites_nothing_and_cannot_be_led_is_trouble() -> None:
     assert odd(report) == {"citations": "trouble", "schema": "note"}
 
 
+def test_a_model_that_calls_nothing_by_itself_is_led() -> None:
+    """Told to use a tool it answers in prose; a small model does so although it cites when the sources lie before it."""
+    report, _ = examined(StandIn("llama-server", frozenset({"never calls", "required ignored"})))
+    assert odd(report) == {"tools": "trouble", "tool_choice": "note", "parallel": "note"}
+    assert "it is led" in report.findings[0].saw
+    assert report.row is not None
+    assert report.row.capabilities.guided
+
+
 def test_lost_tools_are_tried_by_description() -> None:
     report, _ = examined(StandIn("openai", frozenset({"strips tools"})))
     assert "described in the prompt, they are called" in report.findings[0].saw
