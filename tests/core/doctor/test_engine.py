@@ -130,7 +130,7 @@ def test_a_model_that_cites_nothing_and_cannot_be_led_is_trouble() -> None:
 
 
 def test_a_model_that_calls_nothing_by_itself_is_led() -> None:
-    """Told to use a tool it answers in prose; a small model does so although it cites when the sources lie before it."""
+    """Told to use a tool it answers in prose: so do small models that cite well when the sources lie before them."""
     report, _ = examined(StandIn("llama-server", frozenset({"never calls", "required ignored"})))
     assert odd(report) == {"tools": "trouble", "tool_choice": "note", "parallel": "note"}
     assert "it is led" in report.findings[0].saw
