@@ -310,7 +310,7 @@ async def slow_readers(port: int, count: int) -> AsyncIterator[None]:
 
 
 async def streams(
-    port: int, pid: int, engine_port: int, *, web: bool, count: int = STREAMS, readers: int = 20
+    port: int, pid: int, engine_port: int, *, web: bool, count: int = STREAMS, readers: int = 5
 ) -> dict[str, float]:
     """Run many answers at once; return what came of it.
 
