@@ -3,40 +3,60 @@
 import socket
 import struct
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import trio
 
 from hostcall_drivers.sync_network import SyncNetwork
 from hostcall_drivers.trio_network import TrioNetwork
 
+SECONDS = 10.0
+"""How long a reset may take to arrive."""
 
-def reset_at_once(listener: socket.socket) -> threading.Thread:
-    """Accept one connection and reset it."""
+
+@contextmanager
+def resetting() -> Iterator[tuple[int, threading.Event]]:
+    """Accept one connection, and reset it when the event is set."""
+    reset = threading.Event()
 
     def serve() -> None:
         connection, _ = listener.accept()
+        reset.wait(SECONDS)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    return thread
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1], reset
+        finally:
+            reset.set()
+            thread.join()
 
 
 def test_a_connection_that_was_reset_has_no_other_end_and_says_so_without_raising() -> None:
     """An engine that answers, ends and resets may be gone before it is asked for its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = reset_at_once(listener)
-        stream = SyncNetwork().connect_tcp("127.0.0.1", listener.getsockname()[1], timeout=5)
-        thread.join()
+    with resetting() as (port, reset):
+        stream = SyncNetwork().connect_tcp("127.0.0.1", port, timeout=5)
+        assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
+        reset.set()
+        end = time.monotonic() + SECONDS
+        while stream.get_extra_info("server_addr") is not None and time.monotonic() < end:
+            time.sleep(0.01)
         assert stream.get_extra_info("server_addr") is None
         stream.close()
 
 
 async def test_the_same_on_trio() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = reset_at_once(listener)
-        stream = await TrioNetwork().connect_tcp("127.0.0.1", listener.getsockname()[1], timeout=5)
-        await trio.to_thread.run_sync(thread.join)
+    with resetting() as (port, reset):
+        stream = await TrioNetwork().connect_tcp("127.0.0.1", port, timeout=5)
+        assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
+        reset.set()
+        with trio.move_on_after(SECONDS):
+            while stream.get_extra_info("server_addr") is not None:
+                await trio.sleep(0.01)
         assert stream.get_extra_info("server_addr") is None
         await stream.aclose()
