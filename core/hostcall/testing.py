@@ -171,7 +171,8 @@ class World:
         search: SearXNG's results for a query, each a mapping of `url`, `title`, `content`, …; None for any query.
         pages: Address to HTML text.
         dns: Name to addresses; any other name has one public address.
-        tools: Name to a function of the arguments, which returns the content or raises.
+        tools: Name to a function of the arguments, as a driver takes handlers: it returns the content, or a pair of it
+            and whether it tells of a failure, or raises.
         approve: Answers every approval; None leaves it unanswered.
     """
 
@@ -179,7 +180,7 @@ class World:
     search: Mapping[str | None, Sequence[Mapping[str, Any]]] = attrs.Factory(dict)
     pages: Mapping[str, str] = attrs.Factory(dict)
     dns: Mapping[str, Sequence[str]] = attrs.Factory(dict)
-    tools: Mapping[str, Callable[[Any], str]] = attrs.Factory(dict)
+    tools: Mapping[str, Callable[[Any], Any]] = attrs.Factory(dict)
     approve: bool | None = True
     asked: list[dict[str, Any]] = attrs.Factory(list)
     """The bodies of the engine requests."""
@@ -199,7 +200,7 @@ class World:
                 yield 0.0, self._tool(request)
             case AskApproval():
                 if self.approve is not None:
-                    yield 0.0, ApprovalGiven(request.id, self.approve)
+                    yield 0.0, ApprovalGiven(request.id, self.approve is True)
 
     def _engine(self, request: CallEngine) -> Iterator[Timed]:
         body = self.engine[min(len(self.asked), len(self.engine) - 1)]
@@ -226,7 +227,10 @@ class World:
 
     def _tool(self, request: RunTool) -> ToolFinished | Failed:
         try:
-            return ToolFinished(request.id, self.tools[request.name](request.arguments))
+            content = self.tools[request.name](request.arguments)
+            if isinstance(content, tuple):
+                return ToolFinished(request.id, str(content[0]), bool(content[1]))
+            return ToolFinished(request.id, "" if content is None else str(content))
         except Exception as error:  # noqa: BLE001 - a handler may raise anything, and a driver must survive it
             return Failed(request.id, "handler", repr(error))
 

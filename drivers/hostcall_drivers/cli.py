@@ -54,6 +54,26 @@ allow_option = click.option("--allow-network", multiple=True, help="Open this ne
 deny_option = click.option("--deny-network", multiple=True, help="Refuse this network beside the table.")
 
 
+class JournalFile(logging.FileHandler):
+    """The file of the journal. One that cannot be written says so in a line, once, and the answer goes on."""
+
+    told = False
+
+    def handleError(self, record: logging.LogRecord | None) -> None:  # noqa: N802 - its base's name
+        """Tell of what is wrong, in place of a traceback a line."""
+        if not self.told:
+            self.told = True
+            reason = getattr(sys.exc_info()[1], "strerror", None) or "its lines are lost"
+            click.echo(f"hostcall: the journal {self.baseFilename} cannot be written: {reason}", err=True)
+
+    def close(self) -> None:
+        """Close the file; what was still to be written may fail here."""
+        try:
+            super().close()
+        except OSError:
+            self.handleError(None)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="hostcall")
 @click.option(
@@ -66,7 +86,7 @@ deny_option = click.option("--deny-network", multiple=True, help="Refuse this ne
 def cli(context: click.Context, journal: Path | None) -> None:
     """Answer questions with tools that the host decides about."""
     try:
-        handler = logging.FileHandler(journal, delay=False) if journal is not None else logging.NullHandler()
+        handler = JournalFile(journal) if journal is not None else logging.NullHandler()
     except OSError as error:
         raise click.BadParameter(f"{journal} cannot be written: {error.strerror}", param_hint="--journal") from error
     logger = logging.getLogger(LOGGER)

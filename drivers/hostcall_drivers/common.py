@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from hostcall.commands import Command, Finish
 from hostcall.engine.settings import Engine
 from hostcall.errors import SettingsError
-from hostcall.events import Event
+from hostcall.events import ApprovalGiven, Event
 from hostcall.record.recording import Started
 from hostcall_drivers.engines import EngineAt, Engines
 from hostcall_drivers.services import Service
@@ -97,6 +97,22 @@ def page_tls_context() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def approval_of(id: str, given: Any) -> ApprovalGiven:
+    """Return what an approver said of the request `id`. Only True allows: a text that says "no" is true."""
+    if isinstance(given, ApprovalGiven):
+        reason: Any = given.reason
+        return ApprovalGiven(id, allowed=given.allowed is True, reason=reason if isinstance(reason, str) else "")
+    return ApprovalGiven(id, allowed=given is True)
+
+
+def said(error: BaseException) -> str:
+    """Return what an exception of the host's code says of itself, which may raise in its turn."""
+    try:
+        return repr(error)
+    except Exception:  # noqa: BLE001 - whatever its author wrote
+        return type(error).__name__
 
 
 def tool_content(value: Any) -> tuple[str, bool]:

@@ -56,11 +56,13 @@ from hostcall_drivers.common import (
     WORKERS,
     Recorder,
     Runnable,
+    approval_of,
     check_handlers,
     engine_at,
     engines_of,
     learn,
     page_tls_context,
+    said,
     tool_content,
 )
 from hostcall_drivers.engines import Engines
@@ -393,8 +395,8 @@ class Run:
                         value.close()
                     raise TypeError(f"the handler of {request.name!r} is async; SyncDriver needs a plain function")
                 results.put(ToolFinished(request.id, *tool_content(value)))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, the answer goes on
-                results.put(Failed(request.id, "handler", repr(error)))
+            except BaseException as error:  # noqa: BLE001 - a handler may raise anything, and here nobody else sees it
+                results.put(Failed(request.id, "handler", said(error)))
             finally:
                 workers.release()
 
@@ -429,8 +431,8 @@ class Run:
         try:
             given = approve(request)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
-            return Failed(request.id, "handler", repr(error))
-        return given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True)
+            return Failed(request.id, "handler", said(error))
+        return approval_of(request.id, given)
 
 
 __all__ = ["Approver", "Resolver", "Run", "SyncDriver"]

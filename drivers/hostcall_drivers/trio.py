@@ -54,11 +54,13 @@ from hostcall_drivers.common import (
     WORKERS,
     Recorder,
     Runnable,
+    approval_of,
     check_handlers,
     engine_at,
     engines_of,
     learn,
     page_tls_context,
+    said,
     tool_content,
 )
 from hostcall_drivers.engines import Engines
@@ -453,7 +455,7 @@ class Run:
             value = await _called(handler, dict(request.arguments), self._driver.workers)
             return ToolFinished(request.id, *tool_content(value))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler may raise anything, and the answer goes on
-            return Failed(request.id, "handler", repr(error))
+            return Failed(request.id, "handler", said(error))
 
     async def _ask(self, request: AskApproval) -> Event:
         approve = self._driver.approve
@@ -462,8 +464,18 @@ class Run:
         try:
             given = await _called(approve, request, self._driver.workers)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
-            return Failed(request.id, "handler", repr(error))
-        return given if isinstance(given, ApprovalGiven) else ApprovalGiven(request.id, given is True)
+            return Failed(request.id, "handler", said(error))
+        return approval_of(request.id, given)
+
+
+def _run(function: Callable[..., Any], argument: Any) -> Any:
+    """Call a blocking function. What would end a thread (another library's cancel) ends only the call."""
+    try:
+        return function(argument)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(said(error)) from error
 
 
 async def _called(function: Callable[..., Any], argument: Any, workers: trio.CapacityLimiter) -> Any:
@@ -471,7 +483,9 @@ async def _called(function: Callable[..., Any], argument: Any, workers: trio.Cap
     if inspect.iscoroutinefunction(function):
         return await function(argument)
     # In a tuple: trio takes a coroutine that comes out of a thread for a mistake.
-    (value,) = await trio.to_thread.run_sync(lambda: (function(argument),), abandon_on_cancel=True, limiter=workers)
+    (value,) = await trio.to_thread.run_sync(
+        lambda: (_run(function, argument),), abandon_on_cancel=True, limiter=workers
+    )
     return await value if inspect.isawaitable(value) else value
 
 

@@ -372,6 +372,13 @@ def test_what_is_nested_without_end_is_one_line(tmp_path: Path, capsys: Capture)
     assert "no JSON list" in capsys.readouterr().err
 
 
+def test_a_journal_that_is_full_is_told_of_once_and_the_answer_goes_on(capsys: Capture) -> None:
+    assert main(["--journal", "/dev/full", "fetch", "https://127.0.0.1/"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("the journal /dev/full cannot be written: No space left on device") == 1
+    assert "Traceback" not in said
+
+
 def test_the_journal_is_a_file_that_grows(tmp_path: Path, capsys: Capture) -> None:
     journal = tmp_path / "journal"
     for _ in range(2):

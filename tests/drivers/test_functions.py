@@ -1,5 +1,6 @@
 """Tools made of typed functions: schema, conversion, faults, and what a driver does with them."""
 
+import asyncio
 import datetime as dt
 import enum
 import json
@@ -13,6 +14,7 @@ from pydantic import Field
 
 from hostcall import Answer, Tool
 from hostcall.errors import SettingsError
+from hostcall.events import ApprovalGiven
 from hostcall.testing import ScriptedDriver, World, reply_calls, reply_text
 from hostcall_drivers import FunctionTool, tool
 from hostcall_drivers.functions import content_of, handlers_of
@@ -226,3 +228,53 @@ def test_handlers_that_never_return_do_not_use_up_the_machine(kind: Kind, monkey
         release.set()
     replies = [message["content"] for message in result.transcript if message["role"] == "tool"]
     assert replies == ["Error: the tool took longer than 0.3 seconds."] * 2
+
+
+class UnspeakableError(BaseException):
+    """What another library raises to end a task; it cannot even say what it is."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("raised", [UnspeakableError(), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_whatever_a_blocking_handler_raises_the_answer_goes_on(kind: Kind, raised: BaseException) -> None:
+    def fail(arguments: Any) -> str:
+        raise raised
+
+    tool_ = Tool("fail", "Fail.", {"type": "object"}, side_effects=False)
+    engine = ScriptedEngine([reply_calls(("fail", {})), reply_text("It failed.")])
+    with Server(engine) as server:
+        answer = Answer(QUESTION, web=False, tools=[tool_])
+        result = carry_out(kind, answer, engine=server.url, handlers={"fail": fail}).result
+    assert result.text == "It failed."
+    assert [message["content"] for message in result.transcript if message["role"] == "tool"] == [
+        "Error: the tool failed."
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("allowed", ["no", "false", 1, [0]])
+def test_only_true_allows_in_an_approval_too(kind: Kind, allowed: Any) -> None:
+    ran: list[Any] = []
+    send = Tool("send", "Send.", {"type": "object"}, side_effects=True)
+    engine = ScriptedEngine([reply_calls(("send", {})), reply_text("Not sent.")])
+
+    def approve(request: Any) -> ApprovalGiven:
+        return ApprovalGiven("another id", allowed, 5)  # type: ignore[arg-type]  # that is the point
+
+    with Server(engine) as server:
+        answer = Answer(QUESTION, web=False, tools=[send])
+        carry_out(kind, answer, engine=server.url, handlers={"send": ran.append}, approve=approve)
+    assert ran == []
+
+
+def test_a_scripted_world_takes_handlers_as_a_driver_does() -> None:
+    world = World(
+        engine=[reply_calls(("next_train", {"station": "Ghent", "day": "2026-02-30"})), reply_text("No such day.")],
+        tools={"next_train": next_train.handler},
+    )
+    result = ScriptedDriver(world).run(Answer(QUESTION, web=False, tools=[next_train.tool]))
+    (reply,) = [message["content"] for message in result.transcript if message["role"] == "tool"]
+    assert reply.startswith("Error: `day`: ")

@@ -368,7 +368,11 @@ class Answer:
             asked = [call for call in asked if call.problem != "cut"]
         if self._phase is Phase.FORCED:
             asked = [call for call in asked if call.name not in (SEARCH, FETCH) or not is_hollow(call.arguments)]
-        return make_calls(asked, number=calls.number, taken=self._transcript.ids, first=len(calls.calls))
+        return make_calls(asked, number=calls.number, taken=self._ids(calls), first=len(calls.calls))
+
+    def _ids(self, calls: Calls) -> set[str]:
+        """Return the ids that are taken: the conversation's, and those of a round that is not part of it yet."""
+        return self._transcript.ids | {call.id for call in calls.calls}
 
     def _run(self, calls: Calls, rest: Sequence[Call], now: float) -> list[Command]:
         """Run the calls of a whole reply to their end."""
@@ -428,7 +432,7 @@ class Answer:
         if reply.calls:
             calls = self._calls or self._calls_of(round_)
             left = reply.calls[self._taken :]
-            calls.calls += make_calls(left, number=round_.number, taken=self._transcript.ids, first=len(calls.calls))
+            calls.calls += make_calls(left, number=round_.number, taken=self._ids(calls), first=len(calls.calls))
             commands = self._end_calls(calls, prompts.NOT_RUN_BROKEN, now)
             # The text stands in the last message, as the answer's.
             self._transcript.add(calls.messages("", reply.reasoning))

@@ -206,7 +206,7 @@ class HostWork:
         match event:
             case ApprovalGiven() if self.waiting:
                 self.waiting = False
-                if not event.allowed:
+                if event.allowed is not True:  # a text that says "no" is true
                     self._deny(event.reason or "no")
             case Failed() if self.waiting:
                 self.waiting = False

@@ -229,3 +229,17 @@ def test_an_answer_can_be_cancelled_at_every_moment_of_a_reply_that_runs_ahead()
 
             result = ScriptedDriver(paced(0.01)(CaseWorld(case)), cancel_when=now).run(make_answer(case))
             validate(list(result.transcript))
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_calls_that_share_an_id_get_ids_of_their_own(overlap: bool) -> None:
+    deltas = [fragment(0, "look", {"n": 1}), fragment(1, "look", {"n": 2})]
+    for delta in deltas:
+        delta["tool_calls"][0]["id"] = "same"
+    deltas[1]["tool_calls"][0]["function"]["arguments"] = '{"n": 2}'
+    world = World(engine=[stream(*deltas, finish="tool_calls"), reply_text("Seen.")], tools={"look": str})
+    answer = Answer(QUESTION, web=False, tools=[LOOK], limits=Limits(overlap=overlap))
+    result = ScriptedDriver(paced(1.0)(world)).run(answer)
+    ids = [call["id"] for message in result.transcript for call in message.get("tool_calls") or ()]
+    assert len(ids) == len(set(ids))
+    validate(list(result.transcript))
