@@ -184,7 +184,7 @@ class EngineExam:
         """Return why there is no engine to examine, after the first question."""
         answer = self.plain["models"]
         if fault is not None:
-            return f"it does not answer ({fault.message}); start it, or give another --engine"
+            return f"it does not answer ({fault.message}); start it, or give another address"
         if answer.status in (401, 403):
             return "it wants a key: --engine-key"
         if answer.body.lstrip().startswith(b"<"):
