@@ -472,9 +472,9 @@ def _run(function: Callable[..., Any], argument: Any) -> Any:
     """Call a blocking function. What would end a thread (another library's cancel) ends only the call."""
     try:
         return function(argument)
-    except Exception:
-        raise
     except BaseException as error:
+        if isinstance(error, Exception):
+            raise
         raise RuntimeError(said(error)) from error
 
 
