@@ -219,6 +219,7 @@ class TextFilter(Outside):
             or self._trace is not None
             or self._trim
             or self._blank_line
+            or (kind is Text and not self._shown)  # what shows first ends the places where only a beginning counts
             or self._last == "`"
             or self._parking.items
             or self._deaf > self._base + len(self._buffer)

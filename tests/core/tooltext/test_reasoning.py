@@ -131,3 +131,16 @@ def test_a_call_that_may_only_begin_the_reply_is_none_behind_reasoning_however_i
             merged([found for piece in pieces for found in text_filter.feed(piece)] + text_filter.finish("stop"))
         )
     assert ends[0] == ends[1] == ends[2] == [Reasoning("-" + call)]
+
+
+@pytest.mark.parametrize("call", ["to=functions.search{}", "[search()]", '{"name": "search", "arguments": {}}'])
+def test_a_call_that_may_only_begin_the_reply_is_none_behind_text_that_follows_reasoning(call: str) -> None:
+    """Text between them ends the beginning, whatever the pieces in which it comes."""
+    raw = 'thought<channel|>"$' + call
+    ends = []
+    for pieces in ([raw], list(raw), ["thought<channel|>", '"', "$", call]):
+        text_filter = TextFilter(TOOLS, dialects=("all",), starts_in_reasoning=True)
+        ends.append(
+            merged([found for piece in pieces for found in text_filter.feed(piece)] + text_filter.finish("stop"))
+        )
+    assert ends[0] == ends[1] == ends[2] == [Reasoning("thought"), Text('"$' + call)]
