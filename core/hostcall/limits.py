@@ -41,7 +41,7 @@ class Limits:
     pages_a_crawl: int = 6
     links_a_page: int = 24
     requests_a_host: int = 2
-    """Requests that one crawl has open at once to one host."""
+    """Pages of one site, one leading ``www.`` aside, that are asked for at once, by all calls together."""
     page_chars: int = 12_000
     report_chars: int = 24_000
     page_seconds: float = 10.0

@@ -94,24 +94,48 @@ class Live(Generic[Owner]):
 
 @attrs.define
 class Slots:
-    """How many requests may be open at once beside the engine's.
+    """How many requests may be open at once beside the engine's, and how many of them at one site.
 
     A slot is taken before a piece of work starts, not when its command is sent: deadlines are absolute and run from
     the start, so work must not wait in a line that its own deadline can see.
     """
 
     size: int
+    a_site: int
+    """Slots that may be at one site, whoever holds them: two crawls of a site are as many visitors as one to it."""
     _taken: int = 0
+    _sites: dict[str, int] = attrs.Factory(dict)
 
-    def take(self) -> bool:
-        """Take a slot if there is one."""
-        if self._taken >= self.size:
+    def take(self, site: str | None = None) -> bool:
+        """Take a slot if there is one, and room at `site` if the work is done at one."""
+        if self._taken >= self.size or not self._enter(site):
             return False
         self._taken += 1
         return True
 
-    def free(self) -> None:
-        """Give a slot back."""
+    def move(self, site: str | None, to: str) -> bool:
+        """Leave `site` with a slot that was taken. Return whether there is room for it at `to`, and take that."""
+        self._leave(site)
+        return self._enter(to)
+
+    def free(self, site: str | None = None) -> None:
+        """Give a slot back, and the room at `site`."""
         if self._taken <= 0:
             raise AssertionError("a slot was given back that nobody took")
         self._taken -= 1
+        self._leave(site)
+
+    def _enter(self, site: str | None) -> bool:
+        if site is None:
+            return True
+        if self._sites.get(site, 0) >= self.a_site:
+            return False
+        self._sites[site] = self._sites.get(site, 0) + 1
+        return True
+
+    def _leave(self, site: str | None) -> None:
+        if site is None:
+            return
+        if not self._sites.get(site):
+            raise AssertionError("a site was left where nobody was")
+        self._sites[site] -= 1

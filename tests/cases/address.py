@@ -90,7 +90,7 @@ class World:
             id="c",
             web=web,
             networks=Networks.of(web),
-            slots=Slots(1),
+            slots=Slots(1, 2),
             take_page=lambda: True,
             pages_left=lambda: 1,
         )

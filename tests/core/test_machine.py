@@ -51,7 +51,7 @@ def test_cancel_closes_all_requests_or_those_of_one_owner() -> None:
 
 
 def test_slots_are_counted() -> None:
-    slots = Slots(1)
+    slots = Slots(1, 2)
     assert slots.take()
     assert not slots.take()
     slots.free()
@@ -59,3 +59,40 @@ def test_slots_are_counted() -> None:
     slots.free()
     with pytest.raises(AssertionError, match="nobody took"):
         slots.free()
+
+
+def test_slots_at_one_site_are_fewer() -> None:
+    slots = Slots(3, 1)
+    assert slots.take("a")
+    assert not slots.take("a")
+    assert slots.take("b")
+    assert slots.take()
+    assert not slots.take("c")
+    slots.free("a")
+    assert slots.take("a")
+
+
+def test_what_was_not_taken_for_want_of_room_at_a_site_takes_no_slot() -> None:
+    slots = Slots(2, 1)
+    assert slots.take("a")
+    assert not slots.take("a")
+    assert slots.take("b")
+
+
+def test_a_slot_moves_from_site_to_site_and_may_be_at_none_meanwhile() -> None:
+    slots = Slots(3, 1)
+    assert slots.take("a")
+    assert slots.take("b")
+    assert not slots.move("a", "b")
+    assert slots.take("a")
+    assert not slots.move(None, "b")
+    slots.free("b")
+    assert slots.move(None, "b")
+    assert not slots.take("b")
+
+
+def test_a_site_is_left_by_whoever_is_there() -> None:
+    slots = Slots(1, 1)
+    assert slots.take()
+    with pytest.raises(AssertionError, match="nobody was"):
+        slots.move("a", "b")

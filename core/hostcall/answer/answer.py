@@ -187,7 +187,7 @@ class Answer:
             budget=Budget(self._limits),
             seen=seen_by(self._conversation, self._earlier, web, self._limits),
             networks=networks,
-            slots=Slots(min(self._limits.parallel, capacity)),
+            slots=Slots(min(self._limits.parallel, capacity), self._limits.requests_a_host),
             today=today,
             chain=self._chain,
             deadline=self._clock.deadline,

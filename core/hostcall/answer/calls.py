@@ -72,8 +72,12 @@ class Calls:
         """Start what has a slot, and settle what is done, both in the order asked."""
         commands: list[Command] = []
         for call in self.calls:
-            if call.work is not None and not call.work.done and self._may_go_on(call.work):
+            if call.work is None or call.work.done:
+                continue
+            if self._may_go_on(call.work):
                 commands += call.work.advance(now)
+            elif isinstance(call.work, FetchWork):
+                commands += call.work.crawl.go_on(now)
         for call in self.calls:
             if call.settled:
                 continue

@@ -94,7 +94,7 @@ class Reading:
             id="r1.c0",
             web=self._web,
             networks=Networks.of(self._web, deny_networks),
-            slots=Slots(min(self._limits.parallel, capacity)),
+            slots=Slots(min(self._limits.parallel, capacity), self._limits.requests_a_host),
             take_page=self._take,
             pages_left=lambda: self._limits.pages - self._pages,
         )

@@ -20,7 +20,7 @@ from hostcall.web.address import Address, parse_address
 from hostcall.web.fetch import BUDGET_SPENT, CANCELLED, Fetch, Fetched
 from hostcall.web.networks import Networks
 from hostcall.web.report import CrawlReport, ReadPage, report_text
-from hostcall.web.seen import SeenHosts, same_site
+from hostcall.web.seen import SeenHosts, same_site, site_of
 from hostcall.web.settings import Web
 
 _SAME_PAGE = "leads to a page that was read already"
@@ -32,6 +32,8 @@ class _Page:
 
     fetch: Fetch
     depth: int
+    site: str | None
+    """Where it takes up room, from when it is begun; None while it waits for some."""
     outcome: ReadPage | Refused | None = None
     settled: bool = False
     """Whether it is known if the page takes from the budget: it has asked for its connection, or never will."""
@@ -53,7 +55,8 @@ class Crawl:
         id: The crawl's id; those of its pages begin with it.
         web: The operator's settings.
         networks: What may be connected to.
-        slots: How many requests may be open at once. A page holds one from its start to its end.
+        slots: How many requests may be open at once, and how many at one site. A page holds one from its start to its
+            end, and with it room at the site where it is.
         take_page: Takes a page from the budget; False when there is none left.
         pages_left: How many more it will give: no more are looked up at once, beside the one that is told of none left.
     """
@@ -89,12 +92,20 @@ class Crawl:
         return []
 
     def advance(self, now: float) -> list[Command]:
-        """Start the pages whose turn it is, as far as there are slots."""
-        commands: list[Command] = []
+        """Start the pages whose turn it is, as far as there are slots, after those that were redirected and waited."""
+        commands = self.go_on(now)
         while self.result is None and self._may_begin():
             page = self._pages[self._begun]
             self._begun += 1
             commands += self._after(page, page.fetch.start(now), now)
+        return commands
+
+    def go_on(self, now: float) -> list[Command]:
+        """Let the pages go on that wait for room at the site to which they were redirected; start no other."""
+        commands: list[Command] = []
+        for page in self._pages[: self._begun] if self.result is None else ():
+            if page.outcome is None:
+                commands += self._after(page, page.fetch.advance(now), now)
         return commands
 
     def receive(self, event: RequestEvent, now: float) -> list[Command]:
@@ -119,7 +130,7 @@ class Crawl:
             for page in self._pages[: self._begun]:
                 if page.outcome is None:
                     commands += self._live.track(page.fetch.cancel(now), page)
-                    self._slots.free()
+                    self._slots.free(page.site)
         return commands
 
     # The order of things.
@@ -135,8 +146,15 @@ class Crawl:
         unsettled = sum(1 for page in self._pages[: self._begun] if not page.settled)
         if unsettled >= max(self._pages_left(), 1):
             return False
-        open_ = sum(1 for page in self._pages[: self._begun] if page.outcome is None)
-        return open_ < self._limits.requests_a_host and self._slots.take()
+        return self._slots.take(self._pages[self._begun].site)
+
+    def _has_room(self, position: int, address: Address) -> bool:
+        """Let a page that is redirected leave the site where it is. Say whether there is room at the other."""
+        page = self._pages[position]
+        site = site_of(address)
+        if page.site != site:
+            page.site = site if self._slots.move(page.site, site) else None
+        return page.site is not None
 
     def _is_next(self, page: _Page) -> bool:
         """Say whether every page before `page` has settled what it takes from the budget."""
@@ -158,7 +176,7 @@ class Crawl:
         return passed
 
     def _finish(self, page: _Page, result: Fetched | Refused) -> None:
-        self._slots.free()
+        self._slots.free(page.site)
         if isinstance(result, Fetched):
             # The page reader and lxml are a fifth of what the import of `Answer` would cost.
             from hostcall.web.page import read_page
@@ -217,18 +235,20 @@ class Crawl:
         return known
 
     def _line_up(self, address: Address, depth: int) -> None:
+        position = len(self._pages)
         fetch = Fetch(
             address,
             self._seen,
             self._limits,
-            id=f"{self.id}.p{len(self._pages)}",
+            id=f"{self.id}.p{position}",
             networks=self._networks,
             web=self._web,
             depth=depth,
             take_page=self._take_page,
             linked_from=self._pages[0].fetch.asked if self._pages else None,
+            has_room=lambda to: self._has_room(position, to),
         )
-        self._pages.append(_Page(fetch, depth))
+        self._pages.append(_Page(fetch, depth, site_of(address)))
 
     # The end.
 

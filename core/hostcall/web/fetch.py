@@ -4,10 +4,11 @@
 
     start ─► RESOLVING ─► ASKED ─► READING ─► DONE
                ▲            │
-               └─ redirect ─┘          every refusal and failure leads to DONE
+               └─ WAITING ◄─┘ redirect          every refusal and failure leads to DONE
 
 A redirect is a new request in every respect: parsed, looked up, checked and connected to anew, under the one deadline
-of the page. A literal host skips RESOLVING. Each hop leaves one line in the journal when it ends, however it ends.
+of the page. It may have to wait for room at the site where it leads, which takes nothing of the page's time. A literal
+host skips RESOLVING. Each hop leaves one line in the journal when it ends, however it ends.
 """
 
 from collections.abc import Callable
@@ -79,6 +80,7 @@ class State(Enum):
     RESOLVING = "resolving"
     ASKED = "asked"
     READING = "reading"
+    WAITING = "waiting"
     DONE = "done"
 
 
@@ -121,6 +123,7 @@ class Fetch:
         depth: How many links from the page that was asked for.
         take_page: Takes a page from the budget, right before the first connection; False when there is none left.
         linked_from: The page asked for, when this one is a link of the crawl: then its site counts, not what was seen.
+        has_room: Takes room at the site of an address to which a redirect leads; False when there is none yet.
     """
 
     asked: Address
@@ -132,6 +135,7 @@ class Fetch:
     _depth: int = attrs.field(default=0, kw_only=True)
     _take_page: Callable[[], bool] = attrs.field(kw_only=True)
     _linked_from: Address | None = attrs.field(default=None, kw_only=True)
+    _has_room: Callable[[Address], bool] = attrs.field(default=lambda _: True, kw_only=True)
     result: Fetched | Refused | None = attrs.field(default=None, init=False)
     state: State = attrs.field(default=State.NEW, init=False)
     _started: float = attrs.field(default=0.0, init=False)
@@ -194,6 +198,15 @@ class Fetch:
             case Failed():
                 return self._end(self._named(event, now), now)
         raise AssertionError("the table lets nothing else through")
+
+    def advance(self, now: float) -> list[Command]:
+        """Go on to where a redirect led, if that was waited for and there is room at its site."""
+        if self.state is not State.WAITING or not self._has_room(self._hop.address):
+            return []
+        # Others had their turn there: that is not the page's fault.
+        self._deadline += now - self._hop.started
+        self._hop.started = now
+        return self._look_up(now)
 
     def cancel(self, now: float) -> list[Command]:
         """Stop, whatever is going on. The hop that was open still gets its line in the journal."""
@@ -301,7 +314,8 @@ class Fetch:
         commands = self._stop()
         commands.append(self._line(None, now))
         self._hop = _Hop(self._hop.number + 1, target, "redirect", now)
-        return commands + self._look_up(now)
+        self.state = State.WAITING
+        return commands + self.advance(now)
 
     def _read_body(self, data: bytes, now: float) -> list[Command]:
         """Take a piece of the body.

@@ -142,7 +142,12 @@ def same_site(one: Address, other: Address) -> bool:
     Security:
         Rule 1, links. Threat: a page whose links lead a crawl to somebody else's host.
     """
-    return one.host.removeprefix("www.") == other.host.removeprefix("www.")
+    return site_of(one) == site_of(other)
+
+
+def site_of(address: Address) -> str:
+    """Return the name of the site that an address is on."""
+    return address.host.removeprefix("www.")
 
 
 def _mentions(text: str) -> Iterator[_Mention]:

@@ -1,5 +1,6 @@
 """A web of a few pages, and a driver that answers the requests of a machine in any order."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import attrs
@@ -50,6 +51,8 @@ class ScriptedWeb:
     asked: list[str] = attrs.field(factory=list)
     """The addresses that were connected to, in order."""
     most_open: int = 0
+    most_at_a_site: int = 0
+    """How many requests were open at once to one host, ``www.`` aside."""
     records: list[FetchRecord] = attrs.field(factory=list)
     open: list[Resolve | Connect] = attrs.field(factory=list)
 
@@ -87,6 +90,9 @@ class ScriptedWeb:
                 case _:
                     raise AssertionError(command)
         self.most_open = max(self.most_open, len(self.open))
+        hosts = [request.host if isinstance(request, Resolve) else request.server_name for request in self.open]
+        sites = Counter(host.removeprefix("www.") for host in hosts)
+        self.most_at_a_site = max(self.most_at_a_site, *sites.values(), 0)
 
     def answer(self, request: Resolve | Connect) -> list[RequestEvent]:
         """Return the events that answer one request."""

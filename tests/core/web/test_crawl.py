@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostcall.commands import Cancel, LogFetch, Resolve
+from hostcall.commands import Cancel, Connect, LogFetch, Resolve
 from hostcall.data import FetchRecord, Refused
 from hostcall.errors import LocalProtocolError
 from hostcall.events import Failed, Resolved
@@ -55,7 +55,7 @@ def _crawl(
         id=id,
         web=Web(),
         networks=Networks.of(Web()),
-        slots=slots or Slots(8),
+        slots=slots or Slots(8, 2),
         take_page=budget.take,
         pages_left=budget.left,
     )
@@ -262,7 +262,7 @@ class TestTheBudget:
 class TestConcurrency:
     @pytest.mark.parametrize("size", [1, 2, 8])
     def test_no_more_requests_are_open_than_slots_nor_than_is_polite_to_one_site(self, size: int) -> None:
-        slots = Slots(size)
+        slots = Slots(size, 2)
         crawl, web = _read(TREE, _crawl(slots=slots))
         assert len(_report(crawl).pages) == 6
         assert web.most_open == min(size, LIMITS.requests_a_host)
@@ -270,7 +270,7 @@ class TestConcurrency:
         assert not slots.take()
 
     def test_a_crawl_waits_for_a_slot_and_starts_when_there_is_one(self) -> None:
-        slots = Slots(1)
+        slots = Slots(1, 2)
         assert slots.take()
         crawl = _crawl(slots=slots)
         assert crawl.start(0.0) == []
@@ -282,12 +282,64 @@ class TestConcurrency:
         assert crawl.advance(5.0) == []
 
     def test_two_crawls_share_their_slots(self) -> None:
-        slots = Slots(1)
+        slots = Slots(1, 2)
         one, two = _crawl(slots=slots), _crawl(slots=slots, id="c2")
         web = ScriptedWeb(TREE)
         web.run(one, others=[two])
         assert web.most_open == 1
         assert _asked(one) == _asked(two)
+
+    def test_two_crawls_of_one_site_are_one_visitor_to_it(self) -> None:
+        slots = Slots(8, 2)
+        seen = SeenHosts(LIMITS)
+        seen.add_host("example.org")
+        seen.add_host("www.example.org")
+        one = _crawl(slots=slots, seen=seen)
+        two = _crawl("https://www.example.org/", slots=slots, seen=seen, id="c2")
+        web = ScriptedWeb(TREE | {f"www.{address}": answer for address, answer in TREE.items()})
+        web.run(one, others=[two])
+        assert len(_report(one).pages) == len(_report(two).pages) == 6
+        assert web.most_at_a_site == web.most_open == 2
+
+    def test_a_page_that_is_led_to_a_crowded_site_waits_there_and_not_on_its_own_time(self) -> None:
+        slots = Slots(8, 1)
+        seen = SeenHosts(LIMITS)
+        seen.add_host("example.org")
+        seen.add_host("other.net")
+        one = _crawl(slots=slots, seen=seen)
+        other = _crawl("https://other.net/", slots=slots, seen=seen, id="c2")
+        pages = {"example.org/": moved("https://other.net/x"), "other.net/": page("O"), "other.net/x": page("X")}
+        web = ScriptedWeb(pages)
+        web.take([*one.start(0.0), *one.advance(0.0), *other.start(0.0), *other.advance(0.0)])
+        lookup, busy = web.open
+        web.take(one.receive(Resolved(lookup.id, (PUBLIC,)), 0.0))
+        head, *_ = web.answer(web.open[-1])
+        assert [type(command) for command in one.receive(head, 1.0)] == [Cancel, LogFetch]
+        assert one.advance(2.0) == []
+        # Its own site has room again while it waits for the other.
+        assert slots.take("example.org")
+        slots.free("example.org")
+        other.receive(Failed(busy.id, "not_found"), 9.0)
+        (resolve,) = one.advance(9.0)
+        assert resolve == Resolve(id="c1.p0.h1.lookup", deadline=12.0, host="other.net")
+        (connect,) = one.receive(Resolved(resolve.id, (PUBLIC,)), 9.0)
+        assert isinstance(connect, Connect)
+        assert connect.deadline == 18.0
+        assert one.advance(9.0) == []
+
+    def test_cancel_while_a_page_waits_for_room_gives_back_its_slot(self) -> None:
+        slots = Slots(1, 1)
+        crawl = _crawl(slots=slots)
+        web = ScriptedWeb({"example.org/": moved("https://other.net/x")})
+        web.take([*crawl.start(0.0), *crawl.advance(0.0)])
+        web.take(crawl.receive(Resolved(web.open.pop().id, (PUBLIC,)), 0.0))
+        assert slots.move(None, "other.net")
+        head, *_ = web.answer(web.open[0])
+        web.take(crawl.receive(head, 1.0))
+        (line,) = crawl.cancel(3.0)
+        assert isinstance(line, LogFetch)
+        assert (line.record.id, line.record.error, line.record.milliseconds) == ("c1.p0.h1", "cancelled", 2000)
+        assert slots.take("example.org")
 
     def test_a_lookup_waits_for_its_turn_and_is_taken_as_of_when_it_came(self) -> None:
         crawl = _crawl()
@@ -319,6 +371,17 @@ ANSWERS = st.dictionaries(
 )
 
 
+_HOSTS = ("example.org", "other.net", "third.com", "www.example.org", "93.184.215.14")
+_PATHS = ("/", "/a", "/b", "/c")
+_PLACES = tuple(host + path for host in _HOSTS for path in _PATHS)
+_MANY_HOSTS = st.one_of(
+    st.sampled_from(_PLACES).map(lambda place: moved(f"https://{place}")),
+    st.lists(st.sampled_from(_PATHS), max_size=4).map(lambda links: page("T" + "".join(links), *links)),
+    st.sampled_from([moved("https://10.0.0.1/"), moved("https://localhost/"), Answer(status=500)]),
+)
+"""Sites whose pages lead to each other's."""
+
+
 class TestAnyOrder:
     @settings(max_examples=150)
     @given(
@@ -341,14 +404,43 @@ class TestAnyOrder:
         draw: st.DataObject,
     ) -> None:
         pages = {"example.org/": page("Root", *links), **answers}
-        limits = Limits(requests_a_host=at_once)
-        reference, _ = _read(pages, _crawl(pages=budget, slots=Slots(1), limits=limits), hosts=hosts)
-        slots = Slots(size)
-        crawl = _crawl(pages=budget, slots=slots, limits=limits)
+        reference, _ = _read(pages, _crawl(pages=budget, slots=Slots(1, 1)), hosts=hosts)
+        slots = Slots(size, at_once)
+        crawl = _crawl(pages=budget, slots=slots)
         web = ScriptedWeb(pages, choose=lambda count: draw.draw(st.integers(0, count - 1)), hosts=hosts)
         web.run(crawl)
         assert crawl.result == reference.result
         assert len({record.address for record in web.records if record.hop == 0}) <= LIMITS.pages_a_crawl
+        assert all(slots.take() for _ in range(size))
+
+    @settings(max_examples=150)
+    @given(
+        st.dictionaries(st.sampled_from(_PLACES), _MANY_HOSTS, min_size=6),
+        st.lists(st.sampled_from(_HOSTS), min_size=1, max_size=4),
+        st.integers(1, 8),
+        st.integers(1, 3),
+        st.data(),
+    )
+    def test_crawls_that_lead_into_each_other_never_crowd_a_site_and_all_end_as_if_alone(
+        self, answers: dict[str, Answer], hosts: list[str], size: int, at_once: int, draw: st.DataObject
+    ) -> None:
+        def crawls(slots: Slots) -> list[Crawl]:
+            seen = SeenHosts(LIMITS)
+            for host in _HOSTS:
+                seen.add_host(host)
+            return [_crawl(f"https://{host}/", slots=slots, seen=seen, id=f"c{at}") for at, host in enumerate(hosts)]
+
+        alone = [_read(answers, crawl)[0].result for crawl in crawls(Slots(1, 1))]
+        slots = Slots(size, at_once)
+        first, *others = together = crawls(slots)
+        web = ScriptedWeb(answers, choose=lambda count: draw.draw(st.integers(0, count - 1)))
+        web.run(first, others=others)
+        assert [crawl.result for crawl in together] == alone
+        assert web.most_at_a_site <= at_once
+        assert web.most_open <= size
+        for host in _HOSTS:
+            assert slots.take(host)
+            slots.free(host)
         assert all(slots.take() for _ in range(size))
 
 
@@ -373,7 +465,7 @@ class TestTheContract:
         assert crawl.receive(Resolved("c1.p0.h0.lookup", (PUBLIC,)), 0.0) == []
 
     def test_cancel_stops_what_is_open_gives_back_the_slots_and_leaves_lines(self) -> None:
-        slots = Slots(2)
+        slots = Slots(2, 2)
         crawl = _crawl(slots=slots)
         web = ScriptedWeb(TREE)
         web.take([*crawl.start(0.0), *crawl.advance(0.0)])

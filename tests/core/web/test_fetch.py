@@ -603,6 +603,24 @@ class TestRedirects:
         assert _code(fetch) == "timed_out"
         assert [type(command) for command in commands] == [LogFetch]
 
+    def test_to_wait_for_room_where_a_redirect_leads_takes_nothing_of_the_time_of_the_page(self) -> None:
+        room: list[str] = []
+        fetch = _fetch(has_room=lambda address: address.host in room)
+        _asked(fetch)
+        assert fetch.advance(0.0) == []
+        stopped, line = _redirect(fetch, 0, "https://other.net/x", now=4.0)
+        assert isinstance(stopped, Cancel)
+        assert isinstance(line, LogFetch)
+        assert fetch.advance(7.0) == []
+        room.append("other.net")
+        assert fetch.advance(54.0) == [Resolve(id="c1.p0.h1.lookup", deadline=57.0, host="other.net")]
+        assert fetch.advance(54.0) == []
+        (connect,) = fetch.receive(Resolved("c1.p0.h1.lookup", (PUBLIC,)), 55.0)
+        assert isinstance(connect, Connect)
+        assert connect.deadline == 60.0
+        (record,) = _records(fetch.cancel(56.0))
+        assert (record.milliseconds, record.total_milliseconds) == (2000, 56_000)
+
 
 class TestTime:
     def test_a_lookup_has_its_own_time(self) -> None:
@@ -711,6 +729,20 @@ class TestTheContract:
         else:
             with pytest.raises(LocalProtocolError, match=state.value):
                 fetch.receive(event(id_), 0.0)
+
+    @pytest.mark.parametrize("event", EVENTS)
+    def test_a_redirect_that_waits_for_room_takes_nothing(self, event: Callable[[str], RequestEvent]) -> None:
+        fetch = _fetch(has_room=lambda address: address.host != "other.net")
+        _asked(fetch)
+        fetch.receive(ResponseStarted(GET, 302, (("Location", "https://other.net/"),), PUBLIC), 1.0)
+        assert fetch.state is State.WAITING
+        assert fetch.receive(event(GET), 100.0) == []
+        assert fetch.advance(100.0) == []
+        with pytest.raises(LocalProtocolError, match="never asked"):
+            fetch.receive(event("c1.p0.h1.lookup"), 100.0)
+        (line,) = fetch.cancel(101.0)
+        assert isinstance(line, LogFetch)
+        assert (line.record.hop, line.record.error, line.record.peer) == (1, "cancelled", None)
 
     @pytest.mark.parametrize("event", EVENTS)
     def test_an_event_for_an_id_that_was_never_issued_is_an_error(self, event: Callable[[str], RequestEvent]) -> None:
