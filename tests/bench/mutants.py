@@ -93,6 +93,22 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ('if character in "([{"', "'([{'"): "nothing closes what is no bracket",
         ("if match is None:", "if False"): "cannot happen",
     },
+    f"{WEB}/content.py": {
+        ("return [part.strip()", "''"): "no type and one that is not allowed are refused alike",
+        ("out = inflater.decompress(", "1"): "what is over is cut off right after; it is a byte of memory",
+        ('return b""', "return None"): _FALSE,
+        ('return b""', "b''"): "what is broken is not read on",
+    },
+    f"{WEB}/crawl.py": {
+        ("return False", "return None"): _FALSE,
+        ("elif outcome is None:", "if False"): "cannot happen",
+    },
+    f"{WEB}/report.py": {
+        ("elif found is not None and", "0"): "a fence is made of one character",
+        ("first.room = max(", "0"): "with room for one character no page is shown either",
+        ("page.room = max(", "0"): "with room for one character no page is shown either",
+        ("room: int = 0", "0"): "it is dealt out before it is looked at",
+    },
     f"{DRIVERS}/wire.py": {
         ("_SLICE = 4096", "4096"): "how finely it is fed shows in the time alone",
         ("self._connection.send(h11.EndOfMessage())", "no call"): _STATE,

@@ -193,7 +193,8 @@ class Crawl:
         else:
             page.outcome = result
         if page.outcome == BUDGET_SPENT:
-            # Every later page would be refused for the same reason, after a lookup for nothing.
+            # Every later page would be refused for the same reason, after a lookup for nothing. None was begun: with
+            # nothing left to take, one page at a time asks for some.
             self._spent = True
             del self._pages[self._begun :]
         self._line_up_links()
@@ -264,8 +265,6 @@ class Crawl:
             asked = page.fetch.asked.text
             if isinstance(outcome, Refused):
                 failures.append((asked, outcome.reason))
-                if outcome == BUDGET_SPENT:
-                    break
             elif outcome is None:
                 raise AssertionError("the report is written when every page is done")
             elif any(outcome.final == earlier.final for earlier in pages):

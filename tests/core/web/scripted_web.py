@@ -50,6 +50,8 @@ class ScriptedWeb:
     now: float = 0.0
     asked: list[str] = attrs.field(factory=list)
     """The addresses that were connected to, in order."""
+    looked_up: list[str] = attrs.field(factory=list)
+    """The names that were asked for, in order."""
     most_open: int = 0
     most_at_a_site: int = 0
     """How many requests were open at once to one host, ``www.`` aside."""
@@ -80,6 +82,7 @@ class ScriptedWeb:
             match command:
                 case Resolve():
                     self.open.append(command)
+                    self.looked_up.append(command.host)
                 case Connect():
                     self.open.append(command)
                     self.asked.append(command.server_name + command.request.target)

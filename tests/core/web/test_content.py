@@ -235,6 +235,17 @@ class TestBody:
         tracemalloc.stop()
         assert peak < 10_000_000
 
+    def test_a_second_member_is_unpacked_no_further_than_the_first_left_room_for(self) -> None:
+        first, second = gzip.compress(b"x" * 1_999_990), gzip.compress(bytes(50_000_000))
+        body = Body("gzip", 2_000_000)
+        body.feed(first)
+        tracemalloc.start()
+        body.feed(second)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert body.full
+        assert peak < 1_000_000
+
     def test_nothing_at_all_is_an_empty_body_in_any_coding(self) -> None:
         for coding in ("", "gzip", "deflate"):
             assert _read(_coding(coding)).complete

@@ -172,6 +172,24 @@ class TestWhichPages:
         assert _asked(crawl) == ["example.org/", "example.org/a"]
         assert _report(crawl).failures == (("https://example.org/b", "leads to a page that was read already"),)
 
+    def test_two_spellings_of_one_link_are_one_page(self) -> None:
+        pages = {"example.org/": page("Root", "/a", "https://EXAMPLE.org:443/a#top"), "example.org/a": page("A")}
+        crawl, web = _read(pages)
+        assert _asked(crawl) == ["example.org/", "example.org/a"]
+        assert len(web.asked) == 2
+
+    def test_a_link_to_where_an_earlier_page_led_is_not_followed_again(self) -> None:
+        pages = {
+            "example.org/": page("Root", "/a", "/b"),
+            "example.org/a": moved("/c"),
+            "example.org/b": page("B", "/c"),
+            "example.org/c": page("C"),
+        }
+        crawl, web = _read(pages)
+        assert _asked(crawl) == ["example.org/", "example.org/a", "example.org/b"]
+        assert web.asked.count("example.org/c") == 1
+        assert _report(crawl).failures == ()
+
     def test_a_page_that_fails_is_one_line(self) -> None:
         pages = {"example.org/": page("Root", "/a", "/b"), "example.org/b": page("B")}
         crawl, _ = _read(pages)
@@ -248,6 +266,20 @@ class TestTheBudget:
         assert _asked(crawl) == ["example.org/", "example.org/a"]
         assert _report(crawl).failures == (("https://example.org/b", "The page budget is spent."),)
         assert len(web.asked) == 2
+        # The root, the page that was read, and the one that is told: no other, though the second page has links too.
+        assert len(web.looked_up) == 3
+
+    @pytest.mark.parametrize(("pages", "at_once"), [(1, 1), (2, 1), (3, 2), (4, 3), (9, 4)])
+    def test_no_more_names_are_looked_up_at_once_than_the_budget_may_yet_pay_for(
+        self, pages: int, at_once: int
+    ) -> None:
+        crawl = _crawl(pages=pages, slots=Slots(8, 4))
+        web = ScriptedWeb({"example.org/": page("Root", "/a", "/b", "/c", "/d", "/e")})
+        web.take([*crawl.start(0.0), *crawl.advance(0.0)])
+        while "c1.p1.h0.lookup" not in [request.id for request in web.open]:
+            for event in web.answer(web.open.pop()):
+                web.take([*crawl.receive(event, 0.0), *crawl.advance(0.0)])
+        assert [type(request) for request in web.open] == [Resolve] * at_once
 
     def test_a_page_without_a_connection_costs_nothing(self) -> None:
         pages = {
