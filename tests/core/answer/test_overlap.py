@@ -16,7 +16,7 @@ from hostcall.limits import Limits
 from hostcall.testing import TODAY, ScriptedDriver, Timed, World, reply_text, stream
 from tests.cases.answers import CaseWorld, make_answer
 from tests.cases.report import read_cases
-from tests.core.answer.test_answer import SCENARIOS, outcome
+from tests.core.answer.test_scenarios import SCENARIOS, outcome
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 LOOK = Tool("look", "Looks something up.", SCHEMA, side_effects=False)
