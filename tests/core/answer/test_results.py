@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from hostcall.answer.answer import Answer
 from hostcall.answer.results import cut_text, search_text
 from hostcall.commands import CallSearch, Request
@@ -77,3 +79,100 @@ def test_silence_is_remembered_from_search_to_search_of_an_answer_until_it_ends(
     replies = [message["content"] for message in result.transcript if message["role"] == "tool"]
     assert ["as before" in reply for reply in replies] == [False, False, True, False, False]
     assert "a (timeout)" in replies[4]
+
+
+# The whole text, word for word: a model that is told half a sentence makes up the other half.
+
+
+def test_what_was_found_is_listed_with_what_is_known_of_it() -> None:
+    dated = SearchResult(
+        number=2,
+        address="https://docs.example.org/b",
+        title="",
+        snippet="How it ends.",
+        published="2026-11-01",
+        recency="in range",
+    )
+    bare = SearchResult(number=3, address="https://docs.example.org/c", title="C", recency="undated")
+    assert text((outcome(query="kettle\n heat", time_range="month"), [FOUND, dated, bare])) == (
+        "Search: kettle heat (no older than a month)\n"
+        "\n[1] Guide\nhttps://docs.example.org/\nHot.\n"
+        "\n[2] https://docs.example.org/b\nhttps://docs.example.org/b\n2026-11-01, in range\nHow it ends.\n"
+        "\n[3] C\nhttps://docs.example.org/c\nundated"
+    )
+
+
+def test_searches_notes_and_what_was_not_run_are_parted_by_blank_lines() -> None:
+    said = search_text(
+        [(outcome(), [FOUND]), (outcome(query="tea"), [])],
+        notes=("One note.", "Two notes."),
+        not_run=("a", "b"),
+    )
+    assert said == (
+        "Search: kettle\n\n[1] Guide\nhttps://docs.example.org/\nHot.\n\n"
+        "Search: tea\nNo results.\n\n"
+        "One note.\nTwo notes.\nThe search budget is spent; not run: a; b"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "found", "says"),
+    [
+        (
+            {"trouble": "the service\n refused", "health": "unavailable", "unanswered": (("a", "timeout"),)},
+            [],
+            "Search: kettle\nThe search could not be made: the service refused.",
+        ),
+        (
+            {"time_range": "week", "widened": True},
+            [FOUND],
+            (
+                "Search: kettle (no older than a week)\n"
+                "Nothing was found within the week; these results are without a range.\n"
+                "\n[1] Guide\nhttps://docs.example.org/\nHot."
+            ),
+        ),
+        (
+            {"time_range": "week", "widened": True},
+            [],
+            (
+                "Search: kettle (no older than a week)\n"
+                "Nothing was found within the week, nor without a range.\nNo results."
+            ),
+        ),
+        (
+            {"health": "degraded", "unanswered": (("a", "x\ny"), ("<tool_call>", "z"))},
+            [FOUND],
+            (
+                "Search: kettle\n\n[1] Guide\nhttps://docs.example.org/\nHot.\n"
+                "\nThese search engines did not answer: a (x y), ‹tool_call› (z)."
+            ),
+        ),
+        (
+            {"health": "unavailable", "unanswered": (("a", "x"), ("b", "y"))},
+            [],
+            (
+                "Search: kettle\n"
+                "Nothing came, and these search engines did not answer: a (x), b (y, as before). "
+                "This is no empty result."
+            ),
+        ),
+        (
+            {"health": "unavailable", "unanswered": (("b", "y"),)},
+            [],
+            (
+                "Search: kettle\n"
+                "Nothing came, and these search engines did not answer: b (y, as before). "
+                "This is no empty result.\n"
+                "Other words will not make them answer: go on from what was found, and say what is missing."
+            ),
+        ),
+    ],
+)
+def test_what_became_of_a_search_is_said(changed: dict[str, Any], found: list[SearchResult], says: str) -> None:
+    assert text((outcome(**changed), found), silent=frozenset("b")) == says
+
+
+def test_a_bound_below_the_note_leaves_the_note() -> None:
+    assert cut_text("x" * 50, 3) == "\n[cut: 50 characters, 3 shown]"
+    assert cut_text("y" * 101, 100) == "y" * 67 + "\n[cut: 101 characters, 100 shown]"
