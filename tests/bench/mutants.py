@@ -131,7 +131,7 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
 }
 """Survivors that no test can tell from the code, by the beginning of the line and the change, with the reason."""
 UNMUTATED_CALLS = frozenset(
-    {"Block", "field", "AssertionError", "LocalProtocolError", "SettingsError", "define", "frozen"}
+    {"Block", "field", "AssertionError", "ConversationError", "LocalProtocolError", "SettingsError", "define", "frozen"}
 )
 
 Mutant: TypeAlias = tuple[int, str, str]

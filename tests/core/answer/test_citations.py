@@ -91,3 +91,88 @@ def test_marks_are_mechanical() -> None:
     )
     assert marks([], [], offered=True, ran=True, has_text=True) == ()
     assert marks([], [], offered=False, ran=False, has_text=True) == ()
+
+
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [('"', '"'), ("“", "”"), ("„", "“"), ("„", "”"), ("«", "»"), ("‹", "›"), ("「", "」"), ("『", "』")],
+)
+def test_every_pair_of_quote_marks_is_known(opener: str, closer: str) -> None:
+    words = "one two three four five six"
+    assert quoted_spans(f"He: {opener}{words}{closer} and {opener}{words} seven{closer}") == [words, f"{words} seven"]
+
+
+@pytest.mark.parametrize(
+    ("marks_", "plain"),
+    [("‘’‚‛′", "'"), ("“”„‟″«»", '"'), ("‐‑‒–—―−", "-")],
+)
+def test_every_mark_is_folded(marks_: str, plain: str) -> None:
+    for mark in marks_:
+        assert fold(f"a{mark}b") == f"a{plain}b"
+    assert fold("Xa") == "xa"
+
+
+def test_what_ends_a_sentence_is_no_part_of_a_quotation() -> None:
+    for end in " .,;:!?":
+        assert fold(f"{end}a.b{end}") == "a.b"
+    assert fold("(a)") == "(a)"
+    assert fold("xx.") == "xx"
+
+
+def test_a_quotation_ends_within_its_paragraph_and_its_bound() -> None:
+    words = "one two three four five six"
+    assert quoted_spans(f'"{words}\n\nmore"') == []
+    assert quoted_spans(f'"{words}\nmore"') == [f"{words}\nmore"]
+    fits = "one two three four five " + "x" * (2_000 - len("one two three four five ") - 1)
+    assert quoted_spans(f'"{fits}"') == [fits]
+    assert quoted_spans(f'"{fits}xx"') == []
+    assert quoted_spans('a "b" c "' + words + '"') == [words], "a short one is gone past whole"
+    assert quoted_spans(f'""{words}"') == [], "the first two are a pair"
+
+
+def test_quotations_are_told_once_and_not_without_end() -> None:
+    words = "one two three four five six"
+    assert quoted_spans(f'"{words}" "{words}"') == [words]
+    many = " ".join(f'"{words} {number}"' for number in range(60))
+    assert quoted_spans(many) == [f"{words} {number}" for number in range(50)]
+
+
+def test_six_words_or_twelve_characters_are_long() -> None:
+    assert quoted_spans('"one two three four five"') == []
+    assert quoted_spans('"one two three four five six"') != []
+    for first, last in (("\u3040", "\u9fff"), ("\uac00", "\ud7a3")):
+        assert quoted_spans(f'"{first * 6}{last * 6}"') != []
+        assert quoted_spans(f'"{first * 6}{last * 5}"') == []
+    for outside in ("\u303f", "\ua000", "\uabff", "\ud7a4"):
+        assert quoted_spans(f'"{outside * 12}"') == []
+
+
+def test_a_quotation_names_the_first_page_that_holds_it_or_none() -> None:
+    words = "the kettle boils at ninety-four degrees"
+    (quote,) = find_quotes(f'"{words}"', [(3, "Nothing."), (4, PAGE), (5, PAGE)])
+    assert (quote.text, quote.found, quote.number) == (words, True, 4)
+    (quote,) = find_quotes(f'"{words}"', [(3, "Nothing.")])
+    assert (quote.found, quote.number) == (False, None)
+    (quote,) = find_quotes(f'"{words}"', [])
+    assert (quote.found, quote.number) == (None, None)
+    assert find_quotes("none", [(4, PAGE)]) == ()
+
+
+def test_a_long_quotation_is_cut_in_its_mark_and_an_answer_without_text_has_none() -> None:
+    long = "one two three four five " + "x" * 100
+    quotes = find_quotes(f'"{long}"', [(1, PAGE)])
+    assert marks([], quotes, offered=True, ran=True, has_text=True) == (f"quotation not found: {long[:80]}",)
+    assert marks([], [], offered=True, ran=False, has_text=False) == ()
+    unchecked = find_quotes(f'"{long}"', [])
+    assert marks([], unchecked, offered=True, ran=True, has_text=True) == ()
+
+
+def test_lists_of_numbers_are_citations_up_to_a_bound() -> None:
+    def numbers(text: str) -> list[int]:
+        return [citation.number for citation in find_citations(text, SOURCES)]
+
+    assert numbers("[1 , 2;3]") == [1, 2, 3]
+    assert numbers("[9999] [10000]") == [9999]
+    assert len(numbers(f"[{','.join(map(str, range(21)))}]")) == 21
+    assert numbers(f"[{','.join(map(str, range(22)))}]") == []
+    assert numbers("so_[1] so_[3] [2](x)") == [1, 2]

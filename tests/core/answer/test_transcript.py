@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from hostcall.answer.tools import fetch_tool, search_tool
-from hostcall.answer.transcript import STUB_CHARS, Transcript, schema_of, schema_tail
+from hostcall.answer import prompts
+from hostcall.answer.tools import FETCH_DESCRIPTION, fetch_tool, search_tool
+from hostcall.answer.transcript import STUB_CHARS, Transcript, reading_schema, schema_of, schema_tail
 from hostcall.engine.history import call_message, reply_message, validate
 from hostcall.limits import Limits
 
@@ -80,3 +81,107 @@ def test_the_forced_schema_leaves_optional_arguments_out() -> None:
     assert list(forms[0]["properties"]["arguments"]["properties"]) == ["query"]
     assert forms[0]["properties"]["arguments"]["additionalProperties"] is False
     assert "web_search" in schema_tail(tools)
+
+
+def stubbed(content: str) -> str:
+    transcript = Transcript.begin([USER], None)
+    transcript.add([call_message("", [("c", "get", "{}")]), reply_message("c", content)])
+    transcript.shorten(keep=0.0)
+    return str(transcript.messages[2]["content"])
+
+
+def test_a_stub_holds_the_beginning_how_much_is_gone_and_the_budgets_line() -> None:
+    note = "[shortened: the engine's context is full; 700 characters left out]"
+    head = "x" * 300 + " …"
+    assert stubbed("x" * 1000 + f"\n\n{LINE}") == f"{head}\n\n{note}\n\n{LINE}"
+    assert stubbed("x" * 1000) == f"{head}\n\n{note}"
+    assert stubbed("x" * 995 + "\n\nend") == f"{head}\n\n{note}", "what only stands last is no budget line"
+
+
+def test_a_result_of_twice_a_stub_is_left_and_a_longer_one_is_not() -> None:
+    assert stubbed("x" * 600) == "x" * 600
+    assert stubbed("x" * 601) != "x" * 601
+
+
+def test_no_more_is_shortened_than_must_be() -> None:
+    transcript = results(5000, 5000, 5000)
+    sizes = [transcript.size]
+    for keep in (0.99, 0.5):
+        transcript = results(5000, 5000, 5000)
+        transcript.shorten(keep=keep)
+        sizes.append(transcript.size)
+    assert sizes[0] > sizes[1] > 0.66 * sizes[0] > sizes[2] > 0.3 * sizes[0]
+    exact = results(5000, 5000, 5000)
+    exact.shorten(keep=sizes[1] / sizes[0])
+    assert exact.size == sizes[1], "what is wanted is reached, and no more is cut"
+
+
+def test_the_last_question_is_the_users_last_words_and_ids_are_all_there_are() -> None:
+    transcript = Transcript.begin([USER, {"role": "assistant", "content": "?"}], None)
+    transcript.add([{"role": "user", "content": [{"type": "text", "text": "How hot?"}]}])
+    transcript.add([call_message("", [("c1", "get", "{}")]), reply_message("c1", "x")])
+    assert transcript.last_question == "How hot?"
+    assert transcript.ids == {"c1"}
+    transcript.direct("[D]")
+    assert transcript.to_send()[2]["content"][-1] == {"type": "text", "text": "[D]"}
+    assert transcript.to_send()[0] == USER
+
+
+def test_an_ask_that_follows_unsent_results_is_one_message_with_them_on_rescue() -> None:
+    def asked(*, sent: bool) -> list[str]:
+        transcript = Transcript.begin([USER], None)
+        transcript.to_rescue([])
+        transcript.add([call_message("", [("c", "get", "{}")]), reply_message("c", "seen")])
+        if sent:
+            transcript.to_rescue([])
+        transcript.ask("Write.")
+        return [message["role"] for message in transcript.to_rescue([])]
+
+    assert asked(sent=False)[-2:] == ["assistant", "user"]
+    assert asked(sent=True)[-2:] == ["user", "user"]
+
+
+def test_a_schema_names_each_tool_its_required_arguments_and_nothing_else() -> None:
+    tools = [search_tool(research=True, limits=Limits())]
+    assert schema_of(tools) == {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "name": {"const": "web_search"},
+                    "arguments": {
+                        "type": "object",
+                        "properties": {"query": {"type": "string", "description": "The search query"}},
+                        "required": ["query"],
+                        "additionalProperties": False,
+                    },
+                },
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+        ]
+    }
+    bare = {"type": "function", "function": {"name": "n", "description": "N.", "parameters": {"required": ["a"]}}}
+    (form,) = schema_of([bare])["anyOf"]
+    assert form["properties"]["arguments"]["properties"] == {"a": {}}
+
+
+def test_the_pages_to_read_are_an_enum() -> None:
+    (form,) = reading_schema(fetch_tool(), ["https://a.example.org/"])["anyOf"]
+    assert form["properties"]["name"] == {"const": "fetch_page_content_recursive"}
+    assert form["properties"]["arguments"] == {
+        "type": "object",
+        "properties": {"url": {"enum": ["https://a.example.org/"]}},
+        "required": ["url"],
+        "additionalProperties": False,
+    }
+
+
+def test_the_tail_shows_a_form_and_what_its_arguments_mean() -> None:
+    bare = {"type": "function", "function": {"name": "née", "description": "N.", "parameters": {"type": "object"}}}
+    lines = schema_tail([fetch_tool(), bare]).split("\n")
+    assert lines[0] == prompts.SCHEMA_ROUND
+    assert lines[1].startswith('{"name": "fetch_page_content_recursive", "arguments": {"url": ')
+    assert lines[1].endswith(f" - {FETCH_DESCRIPTION}")
+    assert lines[2] == "  url: An https address from this answer's search results"
+    assert lines[3:] == ['{"name": "née", "arguments": {}} - N.']
