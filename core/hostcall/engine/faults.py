@@ -64,7 +64,7 @@ def read_fault(
 ) -> EngineFault:
     """Read the body of an error answer (or, with `status` None, of an error inside a stream)."""
     value: Any = None
-    text = body.decode("utf-8", "replace").strip()
+    text = body.decode("utf-8-sig", "replace").strip()
     with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(text)
     message, extra = _message(value)

@@ -260,7 +260,7 @@ class OpenAIDecoder:
 
     def _whole(self, body: bytes) -> list[ModelChunk]:
         try:
-            value = json.loads(body.decode("utf-8", "replace"))
+            value = json.loads(body.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError):
             self.fault = EngineFault("malformed", "the body starts like JSON and is none")
             return []

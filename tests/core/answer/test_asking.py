@@ -243,8 +243,7 @@ def test_a_repair_is_made_once_and_remembered(kind: Any, learned: dict[str, Any]
     assert [(r.request, r.reason) for r in made.transcript.rewrites] == [("r1.e0", reason)]
     assert not made.repair(EngineFault(kind, "x"))
     assert len(made.transcript.rewrites) == 1
-    other = "needs_reasoning" if kind == "no_tools" else "no_tools"
-    assert made.repair(EngineFault(other, "x"))  # type: ignore[arg-type]  # one of the two
+    assert made.repair(EngineFault("needs_reasoning" if kind == "no_tools" else "no_tools", "x")), "each for itself"
 
 
 @pytest.mark.parametrize("kind", ["rejected", "busy", "access", "unavailable", "truncated"])
@@ -285,5 +284,5 @@ def test_a_rung_that_was_refused_is_not_tried_again() -> None:
     assert made.capabilities.schema
     for rung in ("schema", "read"):
         made = asker()
-        made.refused_rung(rung)  # type: ignore[arg-type]  # two of the rungs
+        made.refused_rung(rung)
         assert made.capabilities == Capabilities(schema=False)

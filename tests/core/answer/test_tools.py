@@ -336,9 +336,10 @@ def test_what_a_tool_is_by_default() -> None:
     made = tool()
     assert (made.repeatable, made.timeout, made.max_result_chars) == (False, 30.0, 24_000)
     assert tool(timeout=0.5, max_result_chars=1).timeout == 0.5
-    for changed in ({"timeout": -1}, {"max_result_chars": -1}):
-        with pytest.raises(SettingsError, match="above 0"):
-            tool(**changed)
+    with pytest.raises(SettingsError, match="above 0"):
+        tool(timeout=-1)
+    with pytest.raises(SettingsError, match="above 0"):
+        tool(max_result_chars=-1)
 
 
 @pytest.mark.parametrize(

@@ -203,3 +203,9 @@ def test_a_wait_is_bounded_digits(text: str, seconds: float | None) -> None:
 )
 def test_what_is_an_error(value: object, is_one: bool) -> None:
     assert is_error(value) is is_one
+
+
+def test_a_byte_order_mark_hides_no_error() -> None:
+    assert read_fault(400, b"\xef\xbb\xbf" + b'{"error": "does not support tools"}') == EngineFault(
+        "no_tools", "does not support tools", 400
+    )

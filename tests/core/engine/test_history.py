@@ -161,3 +161,118 @@ def test_arguments_that_are_no_json_are_refused(arguments: Any) -> None:
 def test_an_image_without_an_address_is_refused(image: Any) -> None:
     with pytest.raises(ConversationError, match="message 0 has an image_url"):
         read_conversation([{"role": "user", "content": [{"type": "image_url", "image_url": image}]}])
+
+
+# Each shape of a message, whole.
+
+
+def test_a_conversation_is_read_whole() -> None:
+    given = (
+        {"role": "system", "content": ""},
+        {"role": "user", "content": [{"type": "input_text", "text": "a"}, "b"], "name": "x"},
+        {"role": "assistant", "content": "Yes.", "thinking": "Hm.", "reasoning": "", "extra": 1},
+        {"role": "assistant", "content": "I look.", "tool_calls": [CALL], "reasoning_content": "r", "reasoning": "q"},
+        {"role": "tool", "tool_call_id": "c1", "content": None, "name": "get"},
+        {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "tool_calls": []},
+    )
+    assert read_conversation(given) == [
+        {"role": "user", "content": "a\nb"},
+        {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."},
+        {"role": "assistant", "content": "I look.", "tool_calls": [CALL], "reasoning_content": "r"},
+        {"role": "tool", "tool_call_id": "c1", "content": ""},
+        {"role": "assistant", "content": "Done."},
+    ]
+
+
+def test_the_messages_of_a_round() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "get", "arguments": "{}"}}
+    calls = [("a", "get", "{}")]
+    assert call_message("", calls) == {"role": "assistant", "content": None, "tool_calls": [call]}
+    assert call_message("I look.", calls, "Hm.") == {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [call],
+        "reasoning_content": "Hm.",
+    }
+    assert call_message("", ()) == {"role": "assistant", "content": ""}
+    assert reply_message("a", "x") == {"role": "tool", "tool_call_id": "a", "content": "x"}
+
+
+def test_an_open_call_is_answered_behind_the_others_in_the_order_of_the_calls() -> None:
+    calls = [{**CALL, "id": id_} for id_ in ("a", "b", "c")]
+    given: list[dict[str, Any]] = [
+        USER,
+        {"role": "assistant", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": "3"},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        USER,
+    ]
+    read = read_conversation(given)
+    assert [(m.get("tool_call_id"), m["content"]) for m in read[2:]] == [
+        ("a", "1"),
+        ("b", NO_REPLY),
+        ("c", "3"),
+        (None, "Hi."),
+    ]
+    assert NO_REPLY == "This call was not answered."
+    validate(read)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [USER, {"role": "tool", "tool_call_id": "c1", "content": "x"}],
+        [USER, {"role": "assistant", "tool_calls": [CALL, CALL]}],
+        [
+            USER,
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "x"},
+            {"role": "tool", "tool_call_id": "c1", "content": "y"},
+        ],
+        [USER, {"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "c2", "content": "x"}],
+        [USER, {"role": "assistant", "tool_calls": [CALL]}, USER, {"role": "assistant", "tool_calls": [CALL]}],
+        [USER, {"role": "tool", "content": "x"}],
+        [USER, {"role": "tool", "tool_call_id": "", "content": "x"}],
+        [USER, {"role": "assistant", "tool_calls": [{**CALL, "id": ""}]}],
+        [USER, {"role": "assistant", "tool_calls": [{**CALL, "id": 7}]}],
+        [USER, {"role": "assistant", "tool_calls": {"a": 1}}],
+        [{"role": "user", "content": None}],
+        [{"role": "user", "content": [{"type": "text", "text": 7}]}],
+        [{"role": "user", "content": [7]}],
+        [{"role": "user", "content": {"type": "text"}}],
+        [{"role": "assistant", "content": "x"}],
+        "Hi.",
+    ],
+)
+def test_what_breaks_the_order_of_calls_and_replies_is_refused(messages: Any) -> None:
+    with pytest.raises(ConversationError):
+        read_conversation(messages)
+
+
+@pytest.mark.parametrize(
+    ("echo", "rounds", "plain"), [("never", False, False), ("tool_rounds", True, False), ("always", True, True)]
+)
+def test_reasoning_is_written_under_the_engines_name_or_left_out(echo: Any, rounds: bool, plain: bool) -> None:
+    known = Capabilities(echo_reasoning=echo, reasoning_field="thinking")
+    messages = [call_message("", [("a", "get", "{}")], "Hm."), call_message("Yes.", (), "So."), USER]
+    written = for_openai(messages, known)
+    assert [message.get("thinking") for message in written] == [
+        "Hm." if rounds else None,
+        "So." if plain else None,
+        None,
+    ]
+    assert not any("reasoning_content" in message for message in written)
+    assert messages[0]["reasoning_content"] == "Hm.", "the history itself is left alone"
+
+
+def test_parts_that_are_no_text_have_no_size_and_no_words() -> None:
+    parts = [
+        {"type": "text", "text": "ab"},
+        {"type": "image_url", "image_url": {"url": "data:,"}},
+        {"type": "text", "text": "c"},
+    ]
+    assert history.text_of(parts) == "ab\nc"
+    assert history.text_of(None) == ""
+    assert history.size_of([{"role": "user", "content": parts}]) == 4
+    assert history.size_of([call_message("abc", [("id", "get", "{}")], "12345"), reply_message("id", "xy")]) == 15
+    assert history.call_ids([USER, call_message("", [("a", "x", "{}"), ("b", "x", "{}")])]) == {"a", "b"}

@@ -94,3 +94,71 @@ def test_images_pass() -> None:
 )
 def test_examples_fit_their_schema(schema: dict[str, Any], value: Any) -> None:
     assert example_of(schema) == value
+
+
+def test_the_tools_are_described_word_for_word() -> None:
+    parameters = {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}, "title": "é"}
+    tool = {"type": "function", "function": {"name": "get", "description": "Gets.", "parameters": parameters}}
+    assert tools_prompt([tool, tool]) == "\n\n".join(
+        [
+            (
+                "You can ask for tools. To call one, write a block in exactly this form, alone on its lines, "
+                "and then stop:\n"
+                '[TOOL_CALL]{"name": "tool name", "arguments": {…}}[/TOOL_CALL]\n'
+                "Several blocks in a row are several calls. The results come back in the next message. The tools:"
+            ),
+            *[
+                (
+                    f"get: Gets.\nArguments, as a JSON schema: {json.dumps(parameters, ensure_ascii=False)}\n"
+                    '[TOOL_CALL]{"name": "get", "arguments": {"a": "…"}}[/TOOL_CALL]'
+                )
+            ]
+            * 2,
+        ]
+    )
+
+
+def test_a_whole_conversation_is_written_without_calls() -> None:
+    image: list[Any] = [{"type": "image_url", "image_url": {"url": "data:,"}}]
+    messages = [
+        USER,
+        call_message("", [("a", "get", '{"n": "é"}')], "Hm."),
+        reply_message("a", "one"),
+        reply_message("lost", "two"),
+        {"role": "user", "content": image},
+        call_message("", ()),
+        {"role": "user", "content": "Again."},
+        call_message("Done.", ()),
+    ]
+    sent = for_rescue(messages, [], directives={0: "[0]", 6: "[6]"}, asks=frozenset(), directive="[D]")
+    assert sent == [
+        {"role": "user", "content": "Look.\n\n[0]"},
+        {"role": "assistant", "content": '[TOOL_CALL]{"name": "get", "arguments": {"n": "é"}}[/TOOL_CALL]'},
+        {"role": "user", "content": "Result of get:\none\n\nResult of the call:\ntwo\n\n[D]"},
+        {"role": "user", "content": image},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "Again.\n\n[6]"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    assert for_rescue([SYSTEM, USER], [], directives={}, asks=frozenset(), directive="") == [SYSTEM, USER]
+    assert for_rescue([], [], directives={}, asks=frozenset(), directive="") == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"enum": [], "type": "integer"}, 1),
+        ({"type": "number", "minimum": 0}, 0),
+        ({"type": ["null", "string"]}, None),
+        ({"type": "string"}, "…"),
+        ({"type": "array"}, ["…"]),
+        ({"type": "object"}, {}),
+        ({"type": "object", "required": ["a"]}, {"a": "…"}),
+        (
+            {"type": "object", "required": ["a"], "properties": {"a": {"type": "array", "items": {"type": "null"}}}},
+            {"a": [None]},
+        ),
+    ],
+)
+def test_examples_are_as_small_as_the_schema_lets_them(schema: dict[str, Any], value: Any) -> None:
+    assert example_of(schema) == value
