@@ -40,20 +40,17 @@ LOOP = {
         "rescue", "settings", "sse", "wires",
     ),
 }  # fmt: skip
-SLOW = ("overlap", "faults", "scenarios")
-"""The tests of answers that take the longest, last: most mutants are dead by then."""
-LEFT_OUT = ("paths",)
+ANSWERS = "tests/core/answer"
+CASES = "tests/cases/test_answers.py"
+SLOW = tuple(f"{ANSWERS}/test_{name}.py" for name in ("overlap", "faults", "scenarios"))
+"""The tests of answers that take the longest: last, and not for the engines, which have their own of the same kind."""
+LEFT_OUT = f"{ANSWERS}/test_paths.py"
 """It takes longer still, and compares three paths that the others have each."""
-TESTS_OF_ANSWERS = (
-    "tests/cases/test_answers.py",
-    *sorted(
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "tests/core/answer").glob("test_*.py")
-        if path.stem.removeprefix("test_") not in (*SLOW, *LEFT_OUT)
-    ),
-    *(f"tests/core/answer/test_{name}.py" for name in SLOW),
+QUICK = tuple(
+    name
+    for path in sorted((ROOT / ANSWERS).glob("test_*.py"))
+    if (name := f"{ANSWERS}/{path.name}") not in (*SLOW, LEFT_OUT)
 )
-TESTS_OF_ENGINES = ("tests/core/engine",)
 PLUGINS = ("_hypothesis_pytestplugin", "pytest_cov.plugin", "pytest_trio.plugin", "schemathesis.pytest.plugin")
 FILES: dict[str, tuple[str, ...]] = {
     **{
@@ -63,9 +60,9 @@ FILES: dict[str, tuple[str, ...]] = {
     f"{DRIVERS}/wire.py": ("tests/drivers/test_wire.py",),
     **{
         f"core/hostcall/{room}/{name}.py": (
-            *([own] if (ROOT / (own := f"tests/core/{room}/test_{name}.py")).exists() else []),
-            *(TESTS_OF_ENGINES if room == "engine" else ()),
-            *TESTS_OF_ANSWERS,
+            *(f"tests/core/{room}/{path.name}" for path in (ROOT / "tests/core" / room).glob(f"test_{name}*.py")),
+            CASES,
+            *((*QUICK, *SLOW) if room == "answer" else ("tests/core/engine", *QUICK)),
         )
         for room, names in LOOP.items()
         for name in names
@@ -258,8 +255,9 @@ def _passes(folder: Path, tests: Sequence[str]) -> bool:
         import pytest
 
         flags = ("-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-W", "ignore")
-        # The first two kill most mutants, in less time than the others take to be collected.
-        codes = (pytest.main([*flags, *part]) for part in (tests[:2], tests[2:]) if part)
+        # The first ones kill most mutants, in less time than the others take to be collected.
+        first = tests.index(CASES) + 1 if CASES in tests else len(tests)
+        codes = (pytest.main([*flags, *part]) for part in (tests[:first], tests[first:]) if part)
         os._exit(next((int(code) for code in codes if code), 0))
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
