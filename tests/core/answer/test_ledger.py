@@ -111,3 +111,50 @@ def test_whatever_a_search_shows_the_numbers_have_no_gaps_and_never_change(addre
     numbers = [sources.found(address, "x") for address in addresses]
     assert [source.number for source in sources.sources] == list(range(1, len(sources.sources) + 1))
     assert [sources.found(address, "y") for address in addresses] == numbers
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("fbclid", "gclid", "dclid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "ref_src", "_hsenc", "_hsmi"),
+        *("utm_source", "UTM_Medium", "GCLID"),
+    ],
+)
+def test_every_mark_of_a_tracker_is_left_out_and_no_other_field(name: str) -> None:
+    sources = ledger()
+    assert sources.canonical(f"https://one.example.org/a?{name}=1") == "https://one.example.org/a"
+    assert sources.canonical(f"https://one.example.org/a?b=2&{name}=1&c") == "https://one.example.org/a?b=2&c"
+    assert sources.canonical(f"https://one.example.org/a?x{name}=1") == f"https://one.example.org/a?x{name}=1"
+    assert sources.canonical(f"https://one.example.org/a?b={name}") == f"https://one.example.org/a?b={name}"
+    assert sources.canonical("no address") == "no address"
+
+
+def test_a_page_that_led_elsewhere_is_known_under_both_addresses() -> None:
+    sources = ledger()
+    one, two, three = (f"https://{name}.example.org/" for name in ("one", "two", "three"))
+    assert sources.found(one, "Found", "2026-01-01") == 1
+    assert sources.read(one, two, "", "Text.") == 1
+    assert sources.sources == (
+        Source(number=1, address=one, title="Found", grade="read", published="2026-01-01", final_address=two),
+    )
+    assert sources.read(one, one, "Read", "More.") == 1
+    assert (sources.sources[0].title, sources.sources[0].final_address) == ("Read", two)
+    assert (sources.number_of(two), sources.number_of(three)) == (1, None)
+    assert sources.read(three, three, "Three", "3") == 2
+    assert sources.read(three, one, "Three", "3") == 2
+    assert sources.number_of(one) == 1, "an alias takes no number from its owner"
+    assert sources.texts == ((1, "More."), (2, "3"))
+
+
+def test_what_is_unread_is_this_answers_own_and_only_while_nothing_is_read() -> None:
+    one, two, three = (f"https://{name}.example.org/" for name in ("one", "two", "three"))
+    earlier = [Source(number=7, address=one, final_address=two, grade="read")]
+    sources = Ledger.of(Limits(), earlier)
+    assert [source.number for source in sources.sources] == [1]
+    assert sources.unread == []
+    assert (sources.number_of(one), sources.number_of(two)) == (1, 1)
+    assert sources.found(three, "Three") == 2
+    assert sources.found(two, "Two") == 1
+    assert sources.unread == [three]
+    sources.read(three, three, "", "x")
+    assert sources.unread == []
