@@ -65,14 +65,14 @@ def running(slots: Slots) -> HostWork:
 
 
 def test_a_tool_runs_within_its_time_and_the_answers() -> None:
-    running(Slots(1))
-    _, run = host(LOOK, Slots(1), deadline=11.0).advance(10.0)
+    running(Slots(1, 2))
+    _, run = host(LOOK, Slots(1, 2), deadline=11.0).advance(10.0)
     assert isinstance(run, RunTool)
     assert run.deadline == 11.0
 
 
 def test_work_without_a_slot_waits_for_one() -> None:
-    slots = Slots(1)
+    slots = Slots(1, 2)
     slots.take()
     for tool in (LOOK, SEND):
         work = host(tool, slots)
@@ -83,7 +83,7 @@ def test_work_without_a_slot_waits_for_one() -> None:
 
 
 def test_what_is_under_way_is_not_started_again() -> None:
-    slots = Slots(9)
+    slots = Slots(9, 2)
     for work in (asking(slots), running(slots)):
         assert work.advance(11.0) == []
     assert free(slots) == 7
@@ -100,7 +100,7 @@ def test_what_is_under_way_is_not_started_again() -> None:
     ],
 )
 def test_a_run_comes_to_its_content_or_to_why_there_is_none(event: Any, outcome: str, content: str) -> None:
-    slots = Slots(1)
+    slots = Slots(1, 2)
     work = running(slots)
     assert work.receive(event, 11.0) == []
     assert (work.outcome, work.content, work.failed, work.denied) == (outcome, content, outcome == "failed", False)
@@ -112,16 +112,16 @@ def test_a_run_comes_to_its_content_or_to_why_there_is_none(event: Any, outcome:
 
 
 def test_a_result_at_its_deadline_is_too_late() -> None:
-    work = running(Slots(1))
+    work = running(Slots(1, 2))
     work.receive(ToolFinished("r2.c1.run", "seen"), 12.5)
     assert (work.outcome, work.content) == ("failed", "the tool took longer than 2.5 seconds.")
-    work = running(Slots(1))
+    work = running(Slots(1, 2))
     work.receive(ToolFinished("r2.c1.run", "seen"), 12.4)
     assert work.outcome == "ran"
 
 
 def test_an_approval_lets_the_tool_run_in_the_same_slot() -> None:
-    slots = Slots(1)
+    slots = Slots(1, 2)
     work = asking(slots)
     assert work.receive(ApprovalGiven("r2.c1.ask", True), 20.0) == []
     assert (work.waiting, work.done) == (False, False)
@@ -144,7 +144,7 @@ def test_an_approval_lets_the_tool_run_in_the_same_slot() -> None:
     ],
 )
 def test_whatever_is_no_approval_is_a_denial(event: Any, now: float, reason: str) -> None:
-    slots = Slots(1)
+    slots = Slots(1, 2)
     work = asking(slots)
     assert work.receive(event, now) == []
     assert (work.outcome, work.content, work.denied, work.waiting) == ("denied", reason, True, False)
@@ -154,19 +154,19 @@ def test_whatever_is_no_approval_is_a_denial(event: Any, now: float, reason: str
 @pytest.mark.parametrize("event", [ToolFinished("r2.c1.run", "x"), ResponseEnded("x"), Woken("x")])
 def test_what_does_not_answer_the_question_is_the_drivers_mistake(event: Any) -> None:
     with pytest.raises(LocalProtocolError, match=r"does not answer the call of 'send'"):
-        asking(Slots(1)).receive(event, 11.0)
+        asking(Slots(1, 2)).receive(event, 11.0)
     if not isinstance(event, ToolFinished):
         with pytest.raises(LocalProtocolError, match=r"does not answer the call of 'look'"):
-            running(Slots(1)).receive(event, 11.0)
+            running(Slots(1, 2)).receive(event, 11.0)
 
 
 def test_a_content_that_is_no_text_is_the_drivers_mistake() -> None:
     with pytest.raises(LocalProtocolError, match="is text, not int"):
-        running(Slots(1)).receive(ToolFinished("r2.c1.run", 7), 11.0)  # type: ignore[arg-type]  # the mistake
+        running(Slots(1, 2)).receive(ToolFinished("r2.c1.run", 7), 11.0)  # type: ignore[arg-type]  # the mistake
 
 
 def test_a_cancel_gives_the_slot_back() -> None:
-    slots = Slots(2)
+    slots = Slots(2, 2)
     for work in (asking(slots), running(slots)):
         work.cancel(11.0)
     assert free(slots) == 2
@@ -197,7 +197,7 @@ def asked(commands: list[Command]) -> list[str]:
 
 
 def test_searches_start_as_there_are_slots_and_end_in_the_order_asked() -> None:
-    slots = Slots(2)
+    slots = Slots(2, 2)
     work = searches(slots, "one", "two", "three")
     assert (work.begun, work.started, work.done) == (False, 0, False)
     commands = work.advance(0.0)
@@ -224,7 +224,7 @@ def test_searches_start_as_there_are_slots_and_end_in_the_order_asked() -> None:
 
 
 def test_a_cancel_gives_back_the_slots_of_open_searches_alone() -> None:
-    slots = Slots(3)
+    slots = Slots(3, 2)
     work = searches(slots, "one", "two", "three")
     first, *_ = asked(work.advance(0.0))
     work.receive(Failed(first, "connect"), 1.0)
