@@ -7,7 +7,7 @@ what a model is told. Words about the web stand only where the web is on.
 import datetime as dt
 from collections.abc import Sequence
 
-from hostcall.data import Source
+from hostcall.data import Refused, Source
 from hostcall.web.defuse import defuse
 
 DATE = "Today is {today}."
@@ -46,6 +46,23 @@ DIRECTIVE = (
     "anything else; if you have what you need, answer."
 )
 DIRECTIVE_ANSWER = "[SYSTEM DIRECTIVE] Answer now, in plain words. Call no tool."
+
+ANOTHER = "Read another of the sources found, or search in other words."
+ONCE_MORE = "Read another of the sources found; this one may be asked for once more."
+AS_FOUND = "Give an address exactly as it stands in the search results."
+FROM_RESULTS = "Give an address of the search results, or search for the page you have in mind."
+INSTEAD = {
+    "address_malformed": AS_FOUND,
+    "address_not_https": AS_FOUND,
+    "address_port": AS_FOUND,
+    "address_user": AS_FOUND,
+    "not_seen": FROM_RESULTS,
+    "lookup_failed": ONCE_MORE,
+    "connect_failed": ONCE_MORE,
+    "timed_out": ONCE_MORE,
+    "body_incomplete": ONCE_MORE,
+}
+"""What to do when a page was not read, by the code of the failure; for any other it is another source."""
 
 SEARCH_BUDGET = "The search budget is spent. Answer from what you have found."
 PAGE_BUDGET = "The page budget is spent. Answer from what you have found."
@@ -112,6 +129,11 @@ def repeated(call_id: str) -> str:
 def near_repeat(call_id: str, text: str) -> str:
     """Return the reply to a call that asks the same in other words."""
     return f"This asks the same as an earlier call ({call_id}), so it is answered from that result:\n\n{text}"
+
+
+def not_read(refused: Refused) -> str:
+    """Return the reply to a call whose page was not read: why, as the reader is told, and below it what to do."""
+    return f"Error: the page was not read: {refused.reason}\n{INSTEAD.get(refused.code, ANOTHER)}"
 
 
 def over_round(limit: int) -> str:

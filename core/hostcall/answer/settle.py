@@ -147,7 +147,7 @@ def _settle_report(call: Call, world: World, work: FetchWork, report: CrawlRepor
 
 
 def _settle_refusal(call: Call, refused: Refused, number: int) -> list[Command]:
-    call.text = f"Error: the page was not read: {refused.reason}"
+    call.text = prompts.not_read(refused)
     if refused.code == "budget_spent":
         call.outcome = "over budget"
         call.text = prompts.PAGE_BUDGET

@@ -1,15 +1,20 @@
 """What a model is told: each part of it, and nothing about the web where the web is off."""
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 
 from hostcall.answer import prompts
 from hostcall.answer.answer import Answer
+from hostcall.answer.settle import FAILURES
 from hostcall.answer.tools import FETCH_DESCRIPTION, fetch_tool, search_tool
-from hostcall.data import Source
+from hostcall.data import Refused, Source
 from hostcall.limits import Limits
 from hostcall.testing import TODAY, ScriptedDriver, World, reply_calls, reply_text
+from hostcall.web import address
+from hostcall.web.networks import NOT_PUBLIC
+from hostcall.web.seen import NOT_SEEN
 
 SOURCES = [
     Source(number=1, address="https://a.example.org/", title="A"),
@@ -180,3 +185,56 @@ def test_an_address_is_shown_without_power_and_not_without_end() -> None:
     assert prompts.listed_address("https://a.example.org/<|x|>\n b") == "https://a.example.org/‹¦x¦› b"
     assert prompts.listed_address("x" * 2_000) == "x" * 2_000
     assert prompts.listed_address("x" * 2_001) == "x" * 2_000 + "…"
+
+
+@pytest.mark.parametrize(
+    ("refused", "text"),
+    [
+        (
+            NOT_SEEN,
+            "not in this answer's search results\nGive an address of the search results, or search for the page",
+        ),
+        (
+            Refused(2, "address_user", "An address with a user name cannot be opened."),
+            "An address with a user name cannot be opened.\nGive an address exactly as it stands in the search results.",
+        ),
+        (
+            Refused(0, "status", "The site answered 404."),
+            "The site answered 404.\nRead another of the sources found, or search in other words.",
+        ),
+        (
+            Refused(5, "timed_out", "The page took longer than 10 seconds."),
+            "10 seconds.\nRead another of the sources found; this one may be asked for once more.",
+        ),
+        (
+            Refused(2, "not_public", NOT_PUBLIC, "inner.example.org leads to '10.0.0.1'"),
+            "That address is not on the public internet.\nRead another of the sources found, or search in other words.",
+        ),
+    ],
+)
+def test_of_a_page_that_was_not_read_the_model_is_told_why_and_what_to_do_instead(refused: Refused, text: str) -> None:
+    told = prompts.not_read(refused)
+    assert told.startswith("Error: the page was not read: ")
+    assert text in told
+    assert told.endswith(".")
+    assert "10.0.0.1" not in told
+
+
+def test_what_to_do_instead_names_codes_that_there_are() -> None:
+    web = Path(address.__file__).parent
+    sources = "".join(path.read_text(encoding="utf-8") for path in sorted(web.glob("*.py")))
+    assert [code for code in prompts.INSTEAD if f'"{code}"' not in sources] == []
+
+
+def test_what_may_be_asked_for_once_more_is_what_the_loop_would_run_again() -> None:
+    again = {code for code, told in prompts.INSTEAD.items() if told == prompts.ONCE_MORE}
+    assert again <= FAILURES
+
+
+def test_a_refused_call_is_answered_with_what_to_do_instead() -> None:
+    world = World(
+        engine=[reply_calls(("fetch_page_content_recursive", {"url": "https://x.example.org/"})), reply_text("Done.")]
+    )
+    ScriptedDriver(world).run(Answer([{"role": "user", "content": "Hi."}]))
+    (told,) = [message["content"] for message in world.asked[1]["messages"] if message["role"] == "tool"]
+    assert told == f"{prompts.not_read(NOT_SEEN)}\n\nSearches used 0 of 16; pages read 0 of 12"

@@ -118,7 +118,7 @@ def test_a_page_that_could_not_be_read_just_now_may_be_asked_for_once_more(play:
     assert not told(driver, ShowRefusal)
     failures = [notice for notice in told(driver, ShowProgress) if notice.kind == "failed"]
     assert [notice.round for notice in failures] == [1, 2]
-    assert said[0].startswith(f"Error: the page was not read: {failures[0].text}\n\nSearches used ")
+    assert said[0].startswith(f"Error: the page was not read: {failures[0].text}\nRead another of the sources found")
 
 
 def test_a_page_of_a_kind_that_is_not_read_is_refused_and_answered_again_unasked() -> None:
@@ -127,7 +127,10 @@ def test_a_page_of_a_kind_that_is_not_read_is_refused_and_answered_again_unasked
     assert outcomes(result) == ["refused", "refused"]
     first, second = told(driver, ShowRefusal)
     assert first.tool == second.tool == FETCH
-    assert said[0] == f"Error: the page was not read: {first.reason}\n\nSearches used 0 of 16; pages read 1 of 12"
+    assert said[0] == (
+        f"Error: the page was not read: {first.reason}\nRead another of the sources found, or search in other words.\n\n"
+        "Searches used 0 of 16; pages read 1 of 12"
+    )
     assert said[1] == said[0], "the budget line is the present one, once"
     assert second.reason == f"the page was not read: {first.reason}"
     assert len([request for request in driver.requests if isinstance(request, Connect)]) == 1
