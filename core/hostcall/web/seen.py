@@ -26,21 +26,34 @@ NOT_SEEN = Refused(1, "not_seen", "not in this answer's search results")
 
 # What ends an address in running text: blanks, quotes, general and CJK punctuation, full-width punctuation.
 _ENDS = '\\s<>"`\u00ab\u00bb\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65'
-# Scripts that are written without blanks: a name may touch them on both sides.
-_UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u2e80-\u2fff\u3040-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
+# Scripts that a name may touch: those written without blanks, and those that run from right to left, which join their
+# prepositions to it. No label has letters of the second kind beside Latin ones (RFC 5893 §2).
+_UNSPACED = "\u0590-\u08ff\u0e00-\u0eff\u1100-\u11ff\u2e80-\u2fff\u3040-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+_UNSPACED += "\uf900-\ufaff\ufb1d-\ufdff\ufe70-\ufefc\uff66-\uffdc"
 _UNSPACED += "\U00020000-\U0003ffff"
 
-_SCHEME = re.compile(r"(?<![A-Za-z0-9])https?://", re.ASCII | re.IGNORECASE)
+# JSON may write a slash with a backslash before it.
+_SCHEME = re.compile(r"(?<![A-Za-z0-9])(https?):(?://|\\/\\/)", re.ASCII | re.IGNORECASE)
 _AUTHORITY = re.compile(rf"\[[^\]{_ENDS}]*\](?::[0-9]*)?|[^{_ENDS}/?#\\'()\[\]{{}}*~|,;!&=]*")
 _REST = re.compile(rf"(?:[/?#](?:(?!,https?://)[^{_ENDS}|])*)?", re.IGNORECASE)
 # A letter that only a newer Python knows counts as one on every version, so that all of them find the same names.
 _NEWER = "".join(f"{chr(first)}-{chr(last)}" for first, last in NEWER_THAN_UNICODE_14)
-_NAME = re.compile(rf"[\w.\-{_NEWER}]+")
+# Marks are no letters to `re`. Without them a name would break at each accent that stands by itself, and what is left
+# of école.fr is cole.fr: somebody else's. Whole blocks of the scripts that are written with marks, less their stops.
+_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8"
+_MARKS += "\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0963\u0966-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e"
+_MARKS += "\u0eb1-\u0ebc\u0ec8-\u0ece\u0f18-\u0f39\u0f3e-\u0f84\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3099\u309a"
+_NAME = re.compile(rf"[\w.\-{_NEWER}{_MARKS}]+")
+# Where the last label ends in a word that goes on: ``example.org-Seite``, ``例え.jpを見て``. No label of the root does.
+_LAST = re.compile(rf"(?!xn--)[A-Za-z]{{2,}}(?=[\-{_UNSPACED}])", re.IGNORECASE)
 _PORT = re.compile(r"(?::[0-9]{1,5})?", re.ASCII)
 _EMBEDDED = re.compile(
-    rf"(?:^|(?<=[{_UNSPACED}]))[A-Za-z0-9][A-Za-z0-9_.\-]*[A-Za-z0-9](?=$|[{_UNSPACED}])",
+    rf"(?:^|(?<=[{_UNSPACED}])|(?<=[{_UNSPACED}]-))[A-Za-z0-9][A-Za-z0-9_.\-]*[A-Za-z0-9](?=$|[{_UNSPACED}])",
 )
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
+# Beside one of these a name is a piece of a longer one, of which a reader sees the whole.
+_JOINED_BEFORE = frozenset("@/\\\u00ad\u200d\u2060")
+_JOINED_AFTER = frozenset("@\u00ad\u200d\u2060")
 
 
 @attrs.frozen
@@ -167,7 +180,7 @@ def _mentions(text: str) -> Iterator[_Mention]:
             host, port = authority[: colon - 1], authority[colon - 1 :]
         for found in _hosts(host):
             authority = f"[{found}]" if ":" in found else found
-            yield _Mention(found, f"{scheme[0]}{authority}{port}{_trimmed(rest)}")
+            yield _Mention(found, f"{scheme[1]}://{authority}{port}{_trimmed(rest)}")
     yield from _bare_names(text, at, len(text))
 
 
@@ -176,9 +189,10 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
     at = start
     while (match := _NAME.search(text, at, end)) is not None:
         at = match.end()
-        before = text[match.start() - 1 : match.start()]
         name = match[0].strip("_").rstrip(".-")
-        if "." not in name or name[0] in ".-" or before in {"@", "/", "\\"} or text[at : at + 1] == "@":
+        if "." not in name or name[0] in ".-":
+            continue
+        if text[match.start() - 1 : match.start()] in _JOINED_BEFORE or text[at : at + 1] in _JOINED_AFTER:
             continue
         hosts = [host for host in _hosts(name) if _ends_in_a_word(host)]
         if hosts:
@@ -189,6 +203,9 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
 
 def _hosts(text: str) -> Iterator[str]:
     """Yield the plain names in `text` that a script without blanks surrounds, and the host that it is as a whole."""
+    start = text.rfind(".") + 1
+    if start and (last := _LAST.match(text, start)) is not None:
+        text = text[: last.end()]
     host = read_host(text)
     for match in _EMBEDDED.finditer(text):
         embedded = read_host(match[0])

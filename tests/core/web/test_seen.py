@@ -91,6 +91,9 @@ def test_a_result_whose_address_could_not_be_opened_makes_no_host_seen(result: s
         "example．org or example.org",
         *("ｅｘａｍｐｌｅ.org", "mail me@x.net about example.org", "it's at example.org—a site"),
         "https://a.net/(b)c https://example.org",
+        *("die example.org-Seite", "https://example.org-Doku.", "EXAMPLE.ORG-Team", "a.net-x,example.org-y"),
+        *("באתר example.org", "בexample.org", "ב-example.org", "ב־example.org", "بموقعexample.org", "example.orgの-x"),
+        *('{"url":"https:\\/\\/example.org\\/docs"}', "HTTPS:\\/\\/example.org"),
     ],
 )  # fmt: skip
 def test_a_host_that_the_user_wrote_is_seen_however_it_is_written(text: str) -> None:
@@ -110,6 +113,18 @@ def test_a_host_that_the_user_wrote_is_seen_however_it_is_written(text: str) -> 
         ("https://[2606:4700::1111]:443/x", "https://[2606:4700::1111]/"),
         ("https://1.1.1.1/x", "https://1.1.1.1/"),
         ("https://my_bucket.example.org/", "https://my_bucket.example.org/"),
+        ("bu\u0308cher.de", "https://bücher.de/"),
+        ("lies e\u0301cole.fr.", "https://école.fr/"),
+        ("हिन्दी.com देखो", "https://हिन्दी.com/"),
+        ("தமிழ்.com", "https://தமிழ்.com/"),
+        ("か\u3099.jp", "https://が.jp/"),
+        ("موقعٌ.com", "https://موقعٌ.com/"),
+        ("例え.jpを見て", "https://例え.jp/"),
+        ("https://例え.jpを見て", "https://例え.jp/"),
+        ("xn--bcher-kva.de-Seite", "https://bücher.de/"),
+        ("example.xn--p1ai", "https://example.xn--p1ai/"),
+        ("a-b.example-c.org", "https://a-b.example-c.org/"),
+        ("x.co-op", "https://x.co/"),
     ],
 )
 def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
@@ -149,6 +164,17 @@ def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
         ("127.0.0.1 and 1.1.1.1", "https://1.1.1.1/"),
         ("https://2130706433/", "https://example.org/"),
         ("https:example.org:x", "https://x/"),
+        ("e\u0301cole.fr", "https://cole.fr/"),
+        ("bu\u0308cher.de", "https://cher.de/"),
+        ("exa\u00admple.org", "https://mple.org/"),
+        ("exa\u2060mple.org", "https://mple.org/"),
+        ("exa\u200dmple.org", "https://mple.org/"),
+        ("example.org\u00ad.evil.net", "https://example.org/"),
+        ("example.org\u2060.evil.net", "https://example.org/"),
+        ("example.org\u200d.evil.net", "https://example.org/"),
+        ("https:\\/example.org", "https://example.org/"),
+        ("die example.org-Seite", "https://example.org-seite/"),
+        ("example.o-x", "https://example.o/"),
     ],
 )  # fmt: skip
 def test_what_the_user_did_not_write_as_a_host_is_not_seen(text: str, address: str) -> None:
