@@ -196,7 +196,7 @@ def test_an_address_is_shown_without_power_and_not_without_end() -> None:
         ),
         (
             Refused(2, "address_user", "An address with a user name cannot be opened."),
-            "An address with a user name cannot be opened.\nGive an address exactly as it stands in the search results.",
+            "cannot be opened.\nGive an address exactly as it stands in the search results.",
         ),
         (
             Refused(0, "status", "The site answered 404."),

@@ -128,8 +128,8 @@ def test_a_page_of_a_kind_that_is_not_read_is_refused_and_answered_again_unasked
     first, second = told(driver, ShowRefusal)
     assert first.tool == second.tool == FETCH
     assert said[0] == (
-        f"Error: the page was not read: {first.reason}\nRead another of the sources found, or search in other words.\n\n"
-        "Searches used 0 of 16; pages read 1 of 12"
+        f"Error: the page was not read: {first.reason}\n"
+        "Read another of the sources found, or search in other words.\n\nSearches used 0 of 16; pages read 1 of 12"
     )
     assert said[1] == said[0], "the budget line is the present one, once"
     assert second.reason == f"the page was not read: {first.reason}"
