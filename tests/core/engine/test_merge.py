@@ -201,3 +201,81 @@ def test_what_is_no_object_within_bounds_is_judged_at_the_end_with_all_behind_it
 
 def test_a_call_without_a_name_is_not_whole() -> None:
     assert closed_and_rest(fragment(0, "a", "", '{"n": 1}'), fragment(1, "b", "get", "{}"))[0] == []
+
+
+def test_objects_in_a_row_may_be_parted_by_any_space_or_mark_and_equal_ones_are_one() -> None:
+    for mark in " \t\r\n;,":
+        assert split_objects(f'{mark}{{"a":1}}{mark}{{"a":2}}{mark}') == ['{"a":1}', '{"a":2}']
+    assert split_objects('{"a":1}X{"a":2}') == ['{"a":1}X{"a":2}']
+    assert split_objects('{"a":1,"b":2} {"b":2,"a":1}') == ['{"a":1,"b":2}']
+    assert split_objects('{"a":1} [1]') == ['{"a":1} [1]']
+    assert split_objects('{"a":1} {"a":NaN}') == ['{"a":1} {"a":NaN}']
+    assert (split_objects(""), split_objects(" ")) == ([""], [" "])
+    many = "".join(f'{{"a":{number}}}' for number in range(MAX_CALLS + 1))
+    assert len(split_objects(many)) == MAX_CALLS == 256
+
+
+def test_a_name_begins_a_new_call_only_where_the_arguments_before_it_are_complete() -> None:
+    whole, half = fragment(0, None, "get", '{"a":1}'), fragment(0, None, "get", '{"a":')
+    empty, named = fragment(0, None, "get", ""), fragment(0, None, "put", "{}")
+    assert [(call.name, call.arguments) for call in merged(whole, named)] == [("get", '{"a":1}'), ("put", "{}")]
+    assert [(call.name, call.arguments) for call in merged(half, named)] == [("get", '{"a":{}')]
+    assert [(call.name, call.arguments) for call in merged(empty, named)] == [("get", "{}")]
+    unnamed = fragment(0, None, None, '{"a":1}')
+    assert [call.name for call in merged(unnamed, named)] == ["put", "put"], "a name that comes late is the call's own"
+
+
+def test_a_number_is_complete_at_any_digit_and_a_long_one_is_none() -> None:
+    def complete(text: str) -> bool:
+        call = OpenCall(0)
+        call.append(text)
+        call.size = len(text)
+        return call.complete()
+
+    for text in ("1", "-2.5", "true", "null", '"a"', "[]", "{}", ' {"a": "}"} ', '{"a": "\\""}', "[[1], {}]"):
+        assert complete(text)
+    for text in ("", "-", "tru", '"a', '"a\\"', "[", '{"a": [}', "]", "{}}", '{"a": "\\\\" "}'):
+        assert not complete(text)
+
+
+def test_a_value_that_ended_badly_stays_so_and_one_that_did_not_end_may_still() -> None:
+    call = OpenCall(0)
+    for text, complete in (("tr", False), ("ue", True)):
+        call.append(text)
+        assert call.complete() is complete
+    broken = OpenCall(0)
+    for text in ("{]", "}"):
+        broken.append(text)
+        assert not broken.complete()
+    whole = OpenCall(0, whole=True)
+    assert whole.complete()
+
+
+def test_an_id_or_a_name_that_comes_late_is_taken_and_a_second_one_is_not() -> None:
+    assert merged(fragment(0), fragment(0, "a"), fragment(0, None, "get"), fragment(0, "a", "put", "{}")) == [
+        MergedCall("a", "get", "{}")
+    ]
+    by_id = merged(fragment(0, "a", "get", "{"), fragment(1, "b", "put", "{"), fragment(None, "a", None, "}"))
+    assert by_id == [MergedCall("a", "get", "{}"), MergedCall("b", "put", "{")]
+
+
+def test_the_bound_of_arguments_is_met_to_the_character() -> None:
+    text = '{"a":"' + "x" * 1200 + '"}'
+    assert merged(fragment(0, "a", "get", text), most=len(text)) == [MergedCall("a", "get", text)]
+    (cut,) = merged(fragment(0, "a", "get", text[:1100]), fragment(0, None, None, text[1100:]), most=len(text) - 1)
+    assert cut == MergedCall("a", "get", text[:1000], oversize=True)
+
+
+def test_an_object_that_json_cannot_hold_is_said_to_be_none() -> None:
+    (call,) = merged(fragment(0, "a", "get", {"a": float("nan")}))
+    assert call.arguments == "<not JSON>"
+    (call,) = merged(fragment(0, "a", "get", {"a": "é"}), fragment(0, None, None, "more"))
+    assert call.arguments == '{"a": "é"}'
+
+
+def test_a_merger_is_as_long_as_its_calls() -> None:
+    merger = CallMerger(10)
+    assert not merger
+    merger.add(fragment(0))
+    merger.add(fragment(1))
+    assert len(merger) == 2

@@ -192,3 +192,171 @@ def test_an_error_body_without_end_is_an_error_long_before() -> None:
 def test_counts_that_are_none_count_nothing() -> None:
     (chunk,) = OllamaDecoder("r1.e0", Limits()).feed(line(done=True, prompt_eval_count=True, eval_count=-5))
     assert chunk.usage == Usage(0, 0)
+
+
+# The whole request and every line of a reply.
+
+
+def test_the_request_is_what_the_wire_says_and_no_more() -> None:
+    hello = [{"role": "user", "content": "Hi"}]
+
+    def sent(engine: Engine = Engine(), **ask: Any) -> dict[str, Any]:
+        request = OllamaWire(engine, Limits()).request(ChatAsk(messages=hello, **ask))
+        assert (request.method, request.target) == ("POST", "/api/chat")
+        assert request.headers == (
+            ("Content-Type", "application/json"),
+            ("Accept", "application/x-ndjson, application/json"),
+            ("Accept-Encoding", "identity"),
+        )
+        return dict(json.loads(request.body))
+
+    bare = {"messages": hello, "stream": True}
+    assert sent() == bare
+    assert sent(Engine(model="m", extra_body={"tools": 1, "stream": False, "keep_alive": 5})) == {
+        **bare,
+        "model": "m",
+        "keep_alive": 5,
+    }
+    assert sent(tools=[{"a": 1}], tool_choice="required") == {**bare, "tools": [{"a": 1}]}
+    assert sent(schema={"type": "object"}) == {**bare, "format": {"type": "object"}}
+    for own, comes in (({}, 5), ({"num_predict": 3}, 3), ({"num_predict": 9}, 5), ({"num_predict": -1}, 5)):
+        extra: dict[str, Any] = {"options": {"seed": 1, **own}}
+        assert sent(Engine(extra_body=extra), max_tokens=5)["options"] == {"seed": 1, "num_predict": comes}
+    assert sent(Engine(extra_body={"options": None}), max_tokens=5)["options"] == {"num_predict": 5}
+
+
+def test_a_model_is_asked_about_by_its_name_where_nothing_is_known() -> None:
+    request = OllamaWire(Engine(model="m"), Limits()).probe()
+    assert request is not None
+    assert (request.method, request.target, request.body) == ("POST", "/api/show", b'{"model":"m"}')
+    for engine in (
+        Engine(),
+        Engine(model="m", capabilities=Capabilities(probed=True)),
+        Engine(model="m", capabilities=Capabilities(rescue=True)),
+    ):
+        assert OllamaWire(engine, Limits()).probe() is None
+
+
+def one(value: Any) -> tuple[list[ModelChunk], OllamaDecoder]:
+    decoder = OllamaDecoder("r1.e0", Limits(), ("my words",))
+    decoder.head(200, ())
+    return decoder.feed(json.dumps(value).encode() + b"\n"), decoder
+
+
+@pytest.mark.parametrize(
+    ("value", "chunk"),
+    [
+        ({"message": {"content": "a"}}, ModelChunk(id="r1.e0", text="a")),
+        ({"message": {"content": "a", "thinking": "t"}}, ModelChunk(id="r1.e0", text="a", reasoning="t")),
+        ({"message": {"thinking": 1}, "done": False}, ModelChunk(id="r1.e0")),
+        ({"message": {}, "done": True, "done_reason": "length"}, ModelChunk(id="r1.e0", finish="length")),
+        ({"message": {}, "done": True, "done_reason": None}, ModelChunk(id="r1.e0", finish="stop")),
+        ({"message": {}, "done": "yes"}, ModelChunk(id="r1.e0")),
+        (
+            {"message": {}, "done": True, "prompt_eval_count": 3},
+            ModelChunk(id="r1.e0", finish="stop", usage=Usage(3, 0)),
+        ),
+        ({"message": {}, "done": False, "eval_count": 3}, ModelChunk(id="r1.e0")),
+        (
+            {"message": {"tool_calls": [{"id": "c", "function": {"index": 4, "name": "get", "arguments": {"a": 1}}}]}},
+            ModelChunk(id="r1.e0", calls=(CallFragment(index=0, id="c", name="get", arguments={"a": 1}),)),
+        ),
+        (
+            {"message": {"tool_calls": [{"function": {"name": "get"}}]}},
+            ModelChunk(id="r1.e0", calls=(CallFragment(index=0, name="get", arguments={}),)),
+        ),
+    ],
+)
+def test_a_line_says_what_it_holds(value: Any, chunk: ModelChunk) -> None:
+    chunks, decoder = one(value)
+    assert chunks == [chunk]
+    assert (decoder.quirks, decoder.fault) == ([], None)
+    assert decoder.ended is decoder.over is (chunk.finish is not None)
+
+
+@pytest.mark.parametrize(
+    ("body", "quirk", "fault"),
+    [
+        (b"x\n", "a line that is not JSON", "the body holds no line of a reply"),
+        (b"[1]\n", "a line that is no object", "the body holds no line of a reply"),
+        (b'{"done": false}\n', "a line without a message", "the stream broke off before its last line"),
+        (
+            b'{"message": {"tool_calls": {}}}\n',
+            "tool_calls that are no list",
+            "the stream broke off before its last line",
+        ),
+        (
+            b'{"message": {"tool_calls": [1]}}\n',
+            "a tool call without a name",
+            "the stream broke off before its last line",
+        ),
+    ],
+)
+def test_what_is_odd_is_told_once_and_what_lacks_its_end_is_a_fault(body: bytes, quirk: str, fault: str) -> None:
+    decoder = OllamaDecoder("r1.e0", Limits())
+    decoder.head(200, ())
+    decoder.feed(body * 2)
+    assert decoder.quirks == [quirk]
+    decoder.end()
+    assert decoder.fault is not None
+    assert decoder.fault.message == fault
+    assert decoder.fault.kind == ("malformed" if "holds no" in fault else "truncated")
+
+
+def test_an_error_ends_the_reply_with_its_own_words() -> None:
+    _, decoder = one({"error": "my words"})
+    assert decoder.fault is not None
+    assert (decoder.fault.kind, decoder.fault.message, decoder.over) == ("overflow", "my words", True)
+    assert decoder.feed(LAST) == decoder.end() == []
+    decoder = OllamaDecoder("r1.e0", Limits(), ("my words",))
+    decoder.head(400, (("RETRY-after", "4"),))
+    assert decoder.feed(b'{"error": "my wo') == decoder.feed(b'rds"}') == decoder.end() == []
+    assert decoder.fault is not None
+    assert (decoder.fault.kind, decoder.fault.status, decoder.fault.retry_after) == ("overflow", 400, 4.0)
+
+
+def test_bounds_are_said_with_their_size() -> None:
+    for limits, data, says in (
+        (Limits(engine_bytes=50), b"x" * 51, "more than 50 bytes in one reply"),
+        (Limits(event_bytes=20), b"x" * 30, "a line is larger than 20 bytes"),
+    ):
+        decoder = OllamaDecoder("r1.e0", limits)
+        decoder.head(200, ())
+        assert decoder.feed(data) == []
+        assert decoder.fault is not None
+        assert (decoder.fault.kind, decoder.fault.message, decoder.over) == ("oversize", says, True)
+
+
+def test_a_conversation_is_written_whole() -> None:
+    parts = [
+        {"type": "text", "text": "See."},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "image_url", "image_url": {"url": "data:image/png,AAAA"}},
+        {"type": "image_url", "image_url": {"url": "https://a.example.org/x;base64,B"}},
+        {"type": "image_url", "image_url": "data:image/png;base64,CCCC"},
+    ]
+    messages = [
+        {"role": "user", "content": parts},
+        call_message("", [("c1", "get", '{"n": 1}')], "Hm."),
+        reply_message("c1", "x"),
+        reply_message("c2", "y"),
+        call_message("Yes.", (), "So."),
+    ]
+
+    def written(echo: Any) -> list[dict[str, Any]]:
+        return for_ollama(messages, Capabilities(echo_reasoning=echo))
+
+    assert written("tool_rounds") == [
+        {"role": "user", "content": "See.", "images": ["AAAA"]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c1", "function": {"name": "get", "arguments": {"n": 1}}}],
+            "thinking": "Hm.",
+        },
+        {"role": "tool", "content": "x", "tool_name": "get", "tool_call_id": "c1"},
+        {"role": "tool", "content": "y", "tool_name": "", "tool_call_id": "c2"},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    assert [message.get("thinking") for message in written("never")] == [None] * 5
+    assert [message.get("thinking") for message in written("always")] == [None, "Hm.", None, None, "So."]
