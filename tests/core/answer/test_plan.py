@@ -3,7 +3,18 @@
 import pytest
 
 from hostcall.answer import plan
-from hostcall.answer.plan import AnswerRound, End, ForcedRound, HostCall, ReplyKind, Rung, Standing, Step, ToolRound
+from hostcall.answer.plan import (
+    AnswerRound,
+    End,
+    ForcedRound,
+    HostCall,
+    ReadRound,
+    ReplyKind,
+    Rung,
+    Standing,
+    Step,
+    ToolRound,
+)
 from hostcall.data import Capabilities, WhyStopped
 
 
@@ -81,3 +92,46 @@ def test_after_a_tool_round(changed: dict[str, object], reply: ReplyKind, step: 
 )
 def test_after_an_answer_round(used: int, why: WhyStopped, reply: ReplyKind, step: Step) -> None:
     assert plan.after_answer(standing(answer_rounds=used, why=why), reply) == step
+
+
+def test_what_a_standing_is_by_default() -> None:
+    assert standing() == Standing(
+        rounds=1,
+        rounds_allowed=8,
+        answer_rounds=0,
+        answer_rounds_allowed=2,
+        rungs=(),
+        guided=False,
+        to_read=False,
+        spent=False,
+        retried=False,
+        why="answered",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "step"),
+    [
+        ({}, ToolRound()),
+        ({"rounds": 7}, ToolRound()),
+        ({"rounds": 8}, AnswerRound()),
+        ({"rounds": 9}, AnswerRound()),
+        ({"spent": True}, AnswerRound()),
+        ({"guided": True, "to_read": True}, ReadRound()),
+        ({"guided": True}, AnswerRound()),
+        ({"guided": True, "to_read": True, "spent": True}, AnswerRound()),
+        ({"guided": True, "to_read": True, "rounds": 8}, AnswerRound()),
+        ({"to_read": True}, ToolRound()),
+    ],
+)
+def test_after_calls(changed: dict[str, object], step: Step) -> None:
+    assert plan.after_calls(standing(**changed)) == step
+    assert plan.after_forced(standing(**changed), "calls") == step
+    assert plan.after_tools(standing(**changed), "calls") == step
+
+
+def test_a_ladder_that_is_over_without_a_call_leads_to_the_answer() -> None:
+    assert plan.after_forced(standing(), "blank") == AnswerRound()
+    assert plan.after_answer(standing(answer_rounds=2), "calls") == End("answered")
+    assert plan.first_step(standing(rounds_allowed=1)) == ToolRound()
+    assert not ToolRound().again

@@ -145,7 +145,7 @@ def test_arguments_that_fit_are_no_fault() -> None:
     assert tool().fault({"place": {"city": "x", "floor": 2}}) is None
 
 
-@pytest.mark.parametrize("name", ["", "two words", "ü", "x" * 65, SEARCH, FETCH])
+@pytest.mark.parametrize("name", ["", "_", "-", "two words", "ü", "x" * 65, SEARCH, FETCH])
 def test_a_name_that_cannot_be_called_is_refused(name: str) -> None:
     with pytest.raises(SettingsError, match="name"):
         tool(name=name)

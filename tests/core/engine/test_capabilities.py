@@ -11,8 +11,12 @@ from hostcall.data import Capabilities
 from hostcall.engine import capabilities
 from hostcall.engine.capabilities import Row, read_rows, recognised, write_row
 from hostcall.engine.models import read_models
+from hostcall.engine.ollama import OllamaWire
+from hostcall.engine.openai import OpenAIWire
 from hostcall.engine.settings import Engine
+from hostcall.engine.wires import wire_of
 from hostcall.errors import SettingsError
+from hostcall.limits import Limits
 
 SHIPPED = Path(capabilities.__file__).with_name("rows.toml").read_text(encoding="utf-8")
 
@@ -129,3 +133,70 @@ def test_ollama_has_no_tool_choice_whatever_a_host_forgets_to_say() -> None:
 )
 def test_models_are_read_from_whatever_comes(body: bytes, read: tuple[object, object]) -> None:
     assert read_models(body) == read
+
+
+def test_a_row_is_written_whole() -> None:
+    row = Row(
+        name='a "b"',
+        title="Zoë\x7f\n",
+        source="s",
+        wire="ollama",
+        owned_by=("x", "y"),
+        address="http://127.0.0.1:1",
+        model="m",
+        capabilities=Capabilities(tool_choice=(), schema=False, guided=True),
+    )
+    assert write_row(row) == (
+        '["a \\"b\\""]\n'
+        'title = "Zoë\\u007f\\n"\nsource = "s"\nwire = "ollama"\nowned_by = ["x", "y"]\n'
+        'address = "http://127.0.0.1:1"\nmodel = "m"\n'
+        "tool_choice = []\nschema = false\n"
+        'answer_round = "no_tools"\nreasoning_field = "reasoning_content"\necho_reasoning = "tool_rounds"\n'
+        'dialects = ["auto"]\nguided = true\nrescue = false\nprobed = false\noverflow_words = []\n'
+    )
+
+
+def test_each_word_that_a_member_may_be_is_taken() -> None:
+    for member, choices in {
+        "wire": ("openai", "ollama"),
+        "answer_round": ("no_tools", "same_tools"),
+        "echo_reasoning": ("never", "tool_rounds", "always"),
+    }.items():
+        for choice in choices:
+            row = read_rows(f"[x]\n{member} = '{choice}'")["x"]
+            assert getattr(row if member == "wire" else row.capabilities, member) == choice
+        with pytest.raises(SettingsError, match=f"it may be {' or '.join(choices)}$"):
+            read_rows(f"[x]\n{member} = 'else'")
+    row = read_rows("[x]\ntool_choice = ['none', 'auto', 'required']\noverflow_words = ['any']\nrescue = true")["x"]
+    assert row == Row(name="x", capabilities=Capabilities(overflow_words=("any",), rescue=True))
+
+
+def test_the_message_says_where_and_which_members_there_are() -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_rows("[x]\na = 1")
+    assert str(caught.value) == (
+        "the rows: x has an unknown member 'a'; known are title, source, wire, owned_by, address, model, tool_choice, "
+        "schema, answer_round, reasoning_field, echo_reasoning, dialects, guided, rescue, probed, overflow_words"
+    )
+    with pytest.raises(
+        SettingsError, match=r"^the rows: x is no table; a row begins with a line like \[llama-server\]$"
+    ):
+        read_rows("x = 1")
+    with pytest.raises(SettingsError, match=r"x\.overflow_words is no list of texts$"):
+        read_rows("[x]\noverflow_words = ['a', 1]")
+    with pytest.raises(SettingsError, match=r"it may hold none, auto, required$"):
+        read_rows("[x]\ntool_choice = ['else']")
+
+
+def test_what_a_row_is_by_default() -> None:
+    row = Row(name="x")
+    assert (row.title, row.source, row.wire, row.owned_by, row.address, row.model) == ("", "", "openai", (), "", "")
+    assert recognised({"x": row}, ("",)) is None
+    assert recognised({"x": row, "y": Row(name="y", owned_by=("o",))}, ("p", "o")) == Row(name="y", owned_by=("o",))
+
+
+def test_each_wire_has_its_name_and_no_other_is_known() -> None:
+    assert isinstance(wire_of(Engine(), Limits()), OpenAIWire)
+    assert isinstance(wire_of(Engine(wire="ollama"), Limits()), OllamaWire)
+    with pytest.raises(SettingsError, match=r"^the wire 'x' is not known; it may be openai or ollama$"):
+        wire_of(Engine(wire="x"), Limits())  # type: ignore[arg-type]  # what a host may still write

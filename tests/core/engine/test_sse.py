@@ -139,3 +139,72 @@ def test_a_stream_of_any_events_reads_the_same_however_it_is_cut(
     singly = outcome([whole[at : at + 1] for at in range(len(whole))])
     assert outcome([whole]) == singly
     assert outcome(data.draw(cuts(whole))) == singly
+
+
+def events(*pieces: bytes, most: int = 1000) -> list[tuple[str, bytes]]:
+    decoder = SseDecoder(most)
+    found = [event for piece in pieces for event in decoder.feed(piece)]
+    return [(event.name, event.data) for event in [*found, *decoder.end()]]
+
+
+@pytest.mark.parametrize(
+    ("stream", "found"),
+    [
+        (b"data: a\n\n", [("", b"a")]),
+        (b"data:a\n\n", [("", b"a")]),
+        (b"data:  a\n\n", [("", b" a")]),
+        (b"data: a\ndata:b\ndata\n\n", [("", b"a\nb\n")]),
+        (b"event: x\ndata: a\n\ndata: b\n\n", [("x", b"a"), ("", b"b")]),
+        (b"data: a\nevent: x\n\n", [("x", b"a")]),
+        (b"event: x\n\ndata: a\n\n", [("", b"a")]),
+        (b"event:x\nevent: y\ndata: a\n\n", [("y", b"a")]),
+        (b": note\ndata: a\nid: 7\nretry: 9\nother\n\n", [("", b"a")]),
+        (b"error: gone\n\n", [("error", b"gone")]),
+        (b'{"error": 1}\n', [("error", b'{"error": 1}')]),
+        (b"data: a\nerror: gone\n\n", [("error", b"gone"), ("", b"a")]),
+        (b"data: \n\ndata: : ping\n\ndata:   \n\n", []),
+        (b"data:\ndata: a\n\n", [("", b"\na")]),
+        (b"\xef\xbb\xbfdata: a\n\n\xef\xbb\xbfdata: b\n\n", [("", b"a")]),
+        (b"data: a", [("", b"a")]),
+        (b"data: a\n", [("", b"a")]),
+        (b"event: x\ndata: a", [("x", b"a")]),
+        (b"error: gone", [("error", b"gone")]),
+        (b"\n\n\ndata: a\n\n\n\n", [("", b"a")]),
+        ("data: a\u2028b\x85\n\n".encode(), [("", "a\u2028b\x85".encode())]),
+        (b"data: one\n\ndata: two\n\ndata: three\n\n", [("", b"one"), ("", b"two"), ("", b"three")]),
+    ],
+)
+def test_a_stream_means_the_same_by_any_line_end_and_in_any_pieces(
+    stream: bytes, found: list[tuple[str, bytes]]
+) -> None:
+    for end in (b"\n", b"\r", b"\r\n"):
+        whole = stream.replace(b"\n", end)
+        assert events(whole) == found
+        assert events(*(whole[at : at + 1] for at in range(len(whole)))) == found
+        assert events(b"data: 0\n\n", whole.removeprefix(b"\xef\xbb\xbf"))[1:] == found, "on the fast path too"
+        assert events(b"", whole, b"") == found
+
+
+def test_the_bound_is_met_to_the_byte_and_nothing_is_read_after_it() -> None:
+    line = b"data: " + b"x" * 14
+    for stream in (line + b"\n\n", line + b"\r\n\r\n", line, b"data: 0\n\n" + line + b"\n\n"):
+        assert events(stream, most=20)[-1] == ("", b"x" * 14)
+        for piece in ((stream,), (stream[:-5], stream[-5:])):
+            decoder = SseDecoder(19)
+            found = [event for part in piece for event in decoder.feed(part)]
+            assert decoder.oversize
+            assert not [event for event in found if event.data != b"0"]
+            assert decoder.feed(b"data: a\n\n") == []
+    two = b"data: 123456\ndata: 1234567\n\n"
+    assert events(two, most=19) == [("", b"123456\n1234567")]
+    decoder = SseDecoder(18)
+    assert decoder.feed(two) == []
+    assert decoder.oversize
+    assert not SseDecoder(1).oversize
+
+
+def test_an_event_that_was_handed_out_no_longer_counts() -> None:
+    decoder = SseDecoder(20)
+    for _ in range(9):
+        assert len(decoder.feed(b"data: 1234567890\r\n\r\n")) == 1
+    assert not decoder.oversize
