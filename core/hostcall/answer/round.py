@@ -263,7 +263,7 @@ class Round:
         commands: list[Command] = []
         if decoder is not None:
             commands = self._chunks(decoder.end())
-            if decoder.ended and decoder.fault is None:
+            if decoder.fault is None:
                 # The reply was complete; only the connection did not end well.
                 return [*commands, *self._end(None, now)]
         if event.kind in ("idle", "timeout"):

@@ -29,7 +29,7 @@ class ReplyDecoder(Protocol):
     """The reader of one reply. It never raises for what an engine sends: a wrong reply ends in `fault`."""
 
     fault: EngineFault | None
-    """Why the reply is none, or broke off."""
+    """Why the reply is none, or broke off; None after `end` says that it is whole."""
     ended: bool
     """Whether the reply said that it is complete (a finish reason, ``[DONE]``, ``done``)."""
     over: bool
