@@ -154,7 +154,7 @@ def test_a_conversation_over_its_bound_is_an_overflow() -> None:
         Answer(conversation, web=False, limits=Limits(history_chars=400))
     )
     assert result.why_stopped == "overflow"
-    assert "400 characters" in result.detail
+    assert result.detail == "the conversation is over 400 characters"
 
 
 def test_a_long_history_is_shortened_once_before_it_is_sent() -> None:
