@@ -98,6 +98,11 @@ def test_code_with_blank_lines_is_one_block() -> None:
     assert "```\na = 1\n\nc = 3\n```\n\nend" in text
 
 
+def test_a_fence_with_a_word_after_it_closes_nothing() -> None:
+    second = _page("```\n```X\n\ny\n```", final="https://example.org/b")
+    assert _text(_page("```\n```X\n\nx\n```"), second).endswith("https://example.org/b\n```\n```X\n\ny\n```")
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -230,13 +235,14 @@ def test_a_short_page_needs_no_more_room_than_it_takes() -> None:
         ("x" * 600 + "\n" + "y" * 200 + " " + "z" * 900, "x" * 600),
         ("```\n" + "x" * 990 + "\n" + "y" * 500 + "\n```", "```\n" + "x" * 990 + "\n```"),
         ("```\n" + "x" * 991 + "\n" + "y" * 500 + "\n```", "```\n" + "x" * 990 + "\n```"),
+        ("> ```\n> " + "x" * 980 + "\n> " + "y" * 500 + "\n> ```", "> ```\n> " + "x" * 980 + "\n> ```"),
         ("~" * 2000 + "\n" + "x" * 500, "~" * (998 - 81) + "\n" + "~" * 80),
     ],
 )
 def test_where_a_block_is_cut(text: str, shown: str) -> None:
     body = _text(_page(text), limits=Limits(page_chars=1000)).partition("https://example.org/final\n")[2]
     assert body.rpartition("\n\n")[0] == shown
-    taken = len(shown) - (81 if text[0] == "~" else 4 if text[0] == "`" else 0)
+    taken = len(shown) - {"~": 81, "`": 4, ">": 6}.get(text[0], 0)
     assert body.endswith(f"\n\n(Characters 0 to {taken} of {len(text)}. Read on with offset {taken}.)")
 
 
