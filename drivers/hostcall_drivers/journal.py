@@ -7,6 +7,7 @@ it sends each field on its own to systemd's journal, so that ``journalctl SERVER
 
 import json
 import logging
+import re
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -22,6 +23,8 @@ LOGGER = "hostcall.fetch"
 SYSTEMD_SOCKET = Path("/run/systemd/journal/socket")
 _MAX_ADDRESS_CHARS = 2048
 _MAX_DETAIL_CHARS = 512
+_USER = re.compile(r"\A([^/?#]*//)[^/?#\\]*@")
+"""A user name and a password, which only an address that was refused can hold: a log is no place for them."""
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
@@ -36,7 +39,7 @@ class Journal:
         logger: Where they go.
         clock: The wall clock.
         log_query: Whether the query of an address is written, which may hold the user's words. Without it the line
-            keeps the path and the query's length.
+            keeps the path and the query's length, and the length alone of a text that could not be read as an address.
 
     Security:
         Rule 8, a record of every fetch. Threat: a fetch that nobody can account for afterwards. A line holds no page
@@ -71,7 +74,7 @@ class Journal:
         fields: dict[str, str | int | bool | None] = {
             "timestamp": self._clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "event.name": "hostcall.fetch",
-            "url.full": self._address(record.address),
+            "url.full": self._address(record),
             "server.address": record.host,
             "server.port": 443,
             "network.peer.address": record.peer,
@@ -99,8 +102,11 @@ class Journal:
         fields.update((name, value) for name, value in optional.items() if value is not None)
         return fields
 
-    def _address(self, address: str) -> str:
-        if not self._log_query:
+    def _address(self, record: FetchRecord) -> str:
+        address = _USER.sub(r"\1REDACTED:REDACTED@", record.address)
+        if not self._log_query and not record.host:
+            address = f"<{len(record.address)} characters>"
+        elif not self._log_query:
             before, mark, query = address.partition("?")
             address = f"{before}?<{len(query)} characters>" if mark else before
         return _plain(address)[:_MAX_ADDRESS_CHARS]

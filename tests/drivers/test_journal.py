@@ -130,6 +130,32 @@ def test_without_the_query_the_line_keeps_the_path_and_a_length(logger: logging.
     assert _line(logging.Logger("x"), plain, log_query=False)["url.full"] == "https://example.org/a"
 
 
+@pytest.mark.parametrize(
+    "text", ["tell me about my illness", "https://example.org:8443/my/illness#x", "data:text/plain,illness"]
+)
+def test_without_the_query_a_text_that_is_no_address_is_a_length_alone(logger: logging.Logger, text: str) -> None:
+    record = FetchRecord(id="c1.p0.h0", address=text, error="address_malformed", rule=2)
+    assert _line(logger, record, log_query=False)["url.full"] == f"<{len(text)} characters>"
+    assert _line(logging.Logger("x"), record)["url.full"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@example.org/a@b", "https://REDACTED:REDACTED@example.org/a@b"),
+        ("https://secret@example.org/", "https://REDACTED:REDACTED@example.org/"),
+        ("ftp://me:se:cret@example.org", "ftp://REDACTED:REDACTED@example.org"),
+        ("https://example.org/@user", "https://example.org/@user"),
+        ("https://a@b@example.org/", "https://REDACTED:REDACTED@example.org/"),
+        ("https://example.org?a=//b@c", "https://example.org?a=//b@c"),
+        ("https://example.org\\@127.0.0.1/", "https://example.org\\@127.0.0.1/"),
+    ],
+)
+def test_a_user_name_and_a_password_are_in_no_line(logger: logging.Logger, text: str, shown: str) -> None:
+    record = FetchRecord(id="c1.p0.h0", address=text, error="address_user", rule=2)
+    assert _line(logger, record)["url.full"] == shown
+
+
 def test_what_a_stranger_wrote_is_escaped_and_cut(logger: logging.Logger) -> None:
     record = attrs.evolve(REFUSED, address="x\n\x1b[2J\u202e" + "a" * 5000, detail="é\x00" + "b" * 5000)
     line = _line(logger, record)
