@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hostcall.answer.reading import Reading
-from hostcall.commands import Connect, Finish, LogFetch, ShowPage, ShowRefusal
-from hostcall.data import Result
+from hostcall.commands import Connect, Finish, LogFetch, Resolve, ShowPage, ShowRefusal
+from hostcall.data import Capabilities, Refused, Result, Source, Spent
 from hostcall.errors import LocalProtocolError, SettingsError
 from hostcall.events import HostCancelled, Resolved, Woken
 from hostcall.limits import Limits
@@ -89,3 +89,51 @@ def test_a_late_event_is_dropped() -> None:
     reading.start(0.0, answer_id="a", today=TODAY, capacity=8)
     reading.receive(Resolved("r1.c0.p0.h0.lookup", ("93.184.215.14",)), 0.1)
     assert reading.receive(Resolved("r1.c0.p0.h0.lookup", ("93.184.215.14",)), 0.2) == []
+
+
+def test_a_reading_is_told_as_the_hosts_own() -> None:
+    driver, result = read("https://docs.example.org/a")
+    assert [notice for notice in driver.notices if isinstance(notice, ShowPage)] == [
+        ShowPage(number=number, title=name.upper(), address=f"https://docs.example.org/{name}", asked_by="host")
+        for number, name in ((1, "a"), (2, "b"))
+    ]
+    assert result.ledger == tuple(
+        Source(number=number, address=f"https://docs.example.org/{name}", title=name.upper(), grade="read")
+        for number, name in ((1, "a"), (2, "b"))
+    )
+    assert result.budget == Spent(searches=0, searches_allowed=0, pages=2, pages_allowed=12)
+    assert (result.why_stopped, result.detail, result.capabilities) == ("answered", "", Capabilities())
+
+
+def test_what_a_driver_is_told_of_a_reading() -> None:
+    reading = Reading("https://docs.example.org/a")
+    assert (reading.engine, reading.tool_names, reading.web_on, reading.finished) == (None, (), False, False)
+    commands = reading.start(0.0, answer_id="name", today=TODAY, capacity=8)
+    assert [command.id for command in commands if isinstance(command, Resolve)] == ["r1.c0.p0.h0.lookup"]
+    assert (reading.answer_id, reading.refused) == ("name", None)
+    reading.receive(HostCancelled(), 1.0)
+    assert reading.finished
+    assert reading.refused == Refused(0, "cancelled", "Stopped before it was read.")
+
+
+def test_every_page_is_paid_for() -> None:
+    driver, result = read("https://docs.example.org/a", limits=Limits(pages=1))
+    assert len([request for request in driver.requests if isinstance(request, Connect)]) == 1
+    assert "Words of b." not in result.text
+    driver, result = read("https://docs.example.org/a", limits=Limits(pages=0))
+    assert [notice for notice in driver.notices if isinstance(notice, ShowRefusal)] == [
+        ShowRefusal("fetch", "The page budget is spent. Answer from what you have found.")
+    ]
+    assert result.budget is not None
+    assert (result.budget.pages, result.why_stopped) == (0, "blank")
+
+
+def test_networks_of_the_drivers_are_refused_and_one_page_is_open_at_a_time_where_one_can_be() -> None:
+    world = World(pages=PAGES)
+    reading: Any = Reading("https://docs.example.org/a")
+    result = ScriptedDriver(world, deny_networks=("93.184.0.0/16",)).run(reading)
+    assert result.why_stopped == "blank"
+    assert reading.refused is not None
+    assert reading.refused.rule == 2
+    one: Any = Reading("https://docs.example.org/a")
+    assert "Words of b." in ScriptedDriver(world, capacity=1).run(one).text

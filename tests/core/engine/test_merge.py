@@ -279,3 +279,13 @@ def test_a_merger_is_as_long_as_its_calls() -> None:
     merger.add(fragment(0))
     merger.add(fragment(1))
     assert len(merger) == 2
+
+
+@pytest.mark.parametrize(("digits", "complete"), [(63, True), (64, False)])
+def test_a_number_that_is_longer_than_any_is_given_up(digits: int, complete: bool) -> None:
+    call = OpenCall(0)
+    call.append("1" * digits + "e")
+    call.size = digits + 1
+    assert not call.complete()
+    call.append("5")
+    assert call.complete() is complete

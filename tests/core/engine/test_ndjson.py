@@ -27,3 +27,24 @@ def test_a_line_over_its_bound_is_refused() -> None:
         decoder = NdjsonDecoder(10)
         assert [line for piece in pieces for line in decoder.feed(piece)] == [b"ok"]
         assert decoder.oversize
+
+
+def test_a_line_in_progress_counts_from_its_own_beginning() -> None:
+    decoder = NdjsonDecoder(10)
+    assert decoder.feed(b"01234567\n89") == [b"01234567"]
+    assert decoder.feed(b"01234567") == []
+    assert not decoder.oversize
+    assert decoder.feed(b"\n") == [b"8901234567"]
+    assert decoder.feed(b"0123456789") == []
+    assert not decoder.oversize
+    assert decoder.feed(b"x") == []
+    assert decoder.oversize
+    assert decoder.feed(b"\n1\n") == []
+
+
+def test_blank_lines_are_no_lines_even_at_the_end() -> None:
+    decoder = NdjsonDecoder(10)
+    assert decoder.feed(b" \n\r\n\t\na\n ") == [b"a"]
+    assert decoder.end() == []
+    assert decoder.feed(b"b") == []
+    assert decoder.end() == [b"b"]

@@ -34,3 +34,17 @@ def test_no_arguments(text: str) -> None:
 @pytest.mark.parametrize(("text", "value"), [("", {}), (" \n", {}), ("{}", {}), ('{"a":1}', {"a": 1})])
 def test_arguments(text: str, value: dict[str, Any]) -> None:
     assert read_object(text) == value
+
+
+def test_depth_is_counted_in_tuples_too_and_an_empty_level_is_the_last() -> None:
+    assert is_plain((1, ("a", {"b": ()})))
+    assert not is_plain(({1},))
+    assert MAX_DEPTH == 100
+    assert is_plain([[]] * 3)
+    assert not is_plain([1, {"a": [float("-inf")]}])
+
+
+def test_arguments_are_read_as_they_are_and_never_mended() -> None:
+    assert read_object('{"a": 1, "a": 2}') == {"a": 2}
+    for text in ("null", '"{}"', "{'a': 1}", '{"a": 1,}', "{}{}", "[" * 100_000):
+        assert read_object(text) is None
