@@ -70,6 +70,7 @@ FILES: dict[str, tuple[str, ...]] = {
 _STATE = "h11 is only told that something was asked for; what goes out is laid out apart"
 _SPEED = "the other way comes to the same, more slowly"
 _FALSE = "None is as false to whoever asks"
+_KEPT = "the name under which a repair is remembered, and nothing else"
 ALIKE: dict[str, dict[tuple[str, str], str]] = {
     f"{WEB}/ranges.py": {
         ("best_at = best_length = 0", "0"): "a run of one group is not shortened either way",
@@ -139,6 +140,15 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ("_ASKED =", "''"): _STATE,
         ("most = max(", "1"): "the bound counted here is reached first",
         ("return min(_SLICE", "Add"): "a shorter slice tells the same",
+    },
+    "core/hostcall/answer/asking.py": {
+        ('if fault.kind == "no_tools"', "'rescue'"): _KEPT,
+        ('if fault.kind == "needs_reasoning"', "'reasoning'"): _KEPT,
+        ("if not self._first(", "'overflow'"): _KEPT,
+    },
+    "core/hostcall/engine/faults.py": {
+        ("_kind(status, f", "''"): "what stands for a type or a code that is absent is in no word that is looked for",
+        ("return text.split(", "1"): "the first of the parts is the same",
     },
 }
 """Survivors that no test can tell from the code, by the beginning of the line and the change, with the reason."""
