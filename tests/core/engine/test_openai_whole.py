@@ -255,3 +255,16 @@ def test_counts_are_whole_numbers_above_zero() -> None:
     assert read_usage([1]) is None
     assert read_content(None) == ""
     assert dump({"a": "\ud800"}) == b'{"a":"?"}'
+
+
+def test_what_is_called_a_stream_is_read_as_one_even_where_it_begins_like_json() -> None:
+    """Builds of llama-server write an error as a bare line into the stream: it ends the reply at once."""
+    line = b'{"error": {"message": "died"}}\n'
+    for kind, at_once in (("Text/EVENT-stream", True), ("application/json", False)):
+        decoder = OpenAIDecoder("r1.e0", Limits())
+        decoder.head(200, (("content-type", kind),))
+        decoder.feed(line)
+        assert (decoder.fault is not None) is at_once
+        decoder.end()
+        assert decoder.fault is not None
+        assert decoder.fault.message == "died"
