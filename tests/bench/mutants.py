@@ -70,6 +70,7 @@ FILES: dict[str, tuple[str, ...]] = {
 _STATE = "h11 is only told that something was asked for; what goes out is laid out apart"
 _SPEED = "the other way comes to the same, more slowly"
 _FALSE = "None is as false to whoever asks"
+_ANY = "whether there was any is all that is asked of the count"
 _KEPT = "the name under which a repair is remembered, and nothing else"
 ALIKE: dict[str, dict[tuple[str, str], str]] = {
     f"{WEB}/ranges.py": {
@@ -146,6 +147,8 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ('if fault.kind == "needs_reasoning"', "'reasoning'"): _KEPT,
         ("if not self._first(", "'overflow'"): _KEPT,
     },
+    "core/hostcall/engine/openai.py": {("self._valid += 1", "1"): _ANY},
+    "core/hostcall/engine/ollama.py": {("self._valid += 1", "1"): _ANY},
     "core/hostcall/engine/faults.py": {
         ("_kind(status, f", "''"): "what stands for a type or a code that is absent is in no word that is looked for",
         ("return text.split(", "1"): "the first of the parts is the same",

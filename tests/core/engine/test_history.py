@@ -276,3 +276,12 @@ def test_parts_that_are_no_text_have_no_size_and_no_words() -> None:
     assert history.size_of([{"role": "user", "content": parts}]) == 4
     assert history.size_of([call_message("abc", [("id", "get", "{}")], "12345"), reply_message("id", "xy")]) == 15
     assert history.call_ids([USER, call_message("", [("a", "x", "{}"), ("b", "x", "{}")])]) == {"a", "b"}
+
+
+def test_arguments_that_could_not_be_read_are_kept_as_they_were_written() -> None:
+    call = {"id": "c1", "function": {"name": "get", "arguments": '{"é": '}}
+    (_, message, _) = read_conversation([USER, {"role": "assistant", "tool_calls": [call]}])
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"_unparsed": "{\\"é\\": "}'
+    given = {"id": "c1", "function": {"name": "get", "arguments": {"é": 1}}}
+    (_, message, _) = read_conversation([USER, {"role": "assistant", "tool_calls": [given]}])
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"é": 1}'

@@ -24,7 +24,7 @@ def rescued(messages: list[Message], asks: frozenset[int] = frozenset(), **direc
 def test_the_tools_stand_in_the_one_system_prompt() -> None:
     sent = rescued([SYSTEM, USER], _1="[D]")
     assert [message["role"] for message in sent] == ["system", "user"]
-    assert sent[0]["content"].startswith("Be brief.\n\n")
+    assert sent[0]["content"] == f"Be brief.\n\n{tools_prompt(TOOLS)}"
     assert all(word in sent[0]["content"] for word in (OPENER, CLOSER, "web_search", "fetch_page_content_recursive"))
     assert sent[1]["content"] == "Look.\n\n[D]"
     assert for_rescue([USER], [], directives={}, asks=frozenset(), directive="") == [USER]
