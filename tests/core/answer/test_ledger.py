@@ -158,3 +158,10 @@ def test_what_is_unread_is_this_answers_own_and_only_while_nothing_is_read() -> 
     assert sources.unread == [three]
     sources.read(three, three, "", "x")
     assert sources.unread == []
+
+
+def test_a_new_ledger_has_no_sources_of_before() -> None:
+    sources = ledger()
+    assert (sources.sources, sources.texts, sources.unread) == ((), (), [])
+    sources.found("https://one.example.org/", "One")
+    assert sources.unread == ["https://one.example.org/"]

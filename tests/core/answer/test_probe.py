@@ -35,3 +35,9 @@ def test_an_answer_has_a_bound(over: int) -> None:
     probe.receive(BodyReceived("probe", half), 1.0)
     assert probe.receive(BodyReceived("probe", half + b"x" * over), 1.0) == ([Cancel("probe")] if over else [])
     assert probe.result == ((0, b"") if over else None)
+
+
+def test_an_answer_without_a_head_has_no_status() -> None:
+    probe = Probe(REQUEST, deadline=7.0)
+    probe.receive(ResponseEnded("probe"), 1.0)
+    assert probe.result == (0, b"")
