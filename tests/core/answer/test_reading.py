@@ -137,3 +137,15 @@ def test_networks_of_the_drivers_are_refused_and_one_page_is_open_at_a_time_wher
     assert reading.refused.rule == 2
     one: Any = Reading("https://docs.example.org/a")
     assert "Words of b." in ScriptedDriver(world, capacity=1).run(one).text
+
+
+@pytest.mark.parametrize("pages", [1, 2, 3])
+def test_no_more_names_are_looked_up_than_there_are_pages_left_and_one(pages: int) -> None:
+    """The one more is told that none is left."""
+    links = "".join(f"<a href='/{number}'>The page of number {number}</a> " for number in range(8))
+    linked = {f"https://docs.example.org/{number}": f"<p>Words of {number}.</p>" for number in range(8)}
+    driver = ScriptedDriver(World(pages={"https://docs.example.org/a": f"<p>Words.</p>{links}", **linked}))
+    reading: Any = Reading("https://docs.example.org/a", limits=Limits(pages=pages, requests_a_host=9))
+    driver.run(reading)
+    asked = [type(request) for request in driver.requests]
+    assert (asked.count(Connect), asked.count(Resolve)) == (pages, pages + 1)
