@@ -108,6 +108,7 @@ def test_a_reading_is_told_as_the_hosts_own() -> None:
 def test_what_a_driver_is_told_of_a_reading() -> None:
     reading = Reading("https://docs.example.org/a")
     assert (reading.engine, reading.tool_names, reading.web_on, reading.finished) == (None, (), False, False)
+    assert (reading.answer_id, reading.result) == ("", None)
     commands = reading.start(0.0, answer_id="name", today=TODAY, capacity=8)
     assert [command.id for command in commands if isinstance(command, Resolve)] == ["r1.c0.p0.h0.lookup"]
     assert (reading.answer_id, reading.refused) == ("name", None)
