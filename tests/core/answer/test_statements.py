@@ -70,3 +70,26 @@ def test_what_is_written_reads_as_prose(written: str, shown: str) -> None:
     assert prose(written) == shown
     whole = Statements()
     assert whole.feed(written) == shown
+
+
+@pytest.mark.parametrize(
+    ("escapes", "characters"),
+    [
+        ("\\ud800\\udc00", "\U00010000"),
+        ("\\udbff\\udfff", "\U0010ffff"),
+        ("\\udc00", "\ufffd"),
+        ("\\udfff", "\ufffd"),
+        ("\\ud7ff\\ue000", "\ud7ff\ue000"),
+        ("\\ud834\\ue000", "\ue000"),
+        ("\\ud834\\ud834\\udd1e", "𝄞"),
+        ("\\udbff\\udbff", ""),
+        ("\\u12", ""),
+    ],
+)
+def test_halves_of_characters_are_joined_and_a_lone_one_is_none(escapes: str, characters: str) -> None:
+    assert prose(f'{{"text": "{escapes}') == characters
+
+
+def test_a_source_that_is_none_is_not_cited() -> None:
+    assert prose('{"text": "One.", "source": [2], "n": 3}') == "One."
+    assert prose('{"text": "One.", "source": x2}') == "One."
