@@ -174,6 +174,7 @@ def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
         ("example.org\u200d.evil.net", "https://example.org/"),
         ("https:\\/example.org", "https://example.org/"),
         ("die example.org-Seite", "https://example.org-seite/"),
+        ("éX-example.org", "https://example.org/"),
         ("example.o-x", "https://example.o/"),
     ],
 )  # fmt: skip
