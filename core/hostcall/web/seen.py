@@ -190,9 +190,9 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
     while (match := _NAME.search(text, at, end)) is not None:
         at = match.end()
         name = match[0].strip("_").rstrip(".-")
-        if "." not in name or name[0] in ".-":
+        if "." not in name or text[match.start() - 1 : match.start()] in _JOINED_BEFORE:
             continue
-        if text[match.start() - 1 : match.start()] in _JOINED_BEFORE or text[at : at + 1] in _JOINED_AFTER:
+        if text[at : at + 1] in _JOINED_AFTER:
             continue
         hosts = [host for host in _hosts(name) if _ends_in_a_word(host)]
         if hosts:

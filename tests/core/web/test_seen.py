@@ -85,6 +85,7 @@ def test_a_result_whose_address_could_not_be_opened_makes_no_host_seen(result: s
         *("example.org.", "example.org..."),
         *("Example.Org", "example.org:443/docs", "example.org#x", "example.org?x", "site:example.org"),
         "look:\nexample.org\nthanks",
+        "-請看example.org",
         *("請看https://example.org/docs。", "看看https://example.org吗", "请打开example.org看看"),
         *("example.orgを開いて", "example.org에서"),
         *("「example.org」", "（https://example.org）", "https://example.org，然后", "https://example.org、"),
@@ -175,6 +176,8 @@ def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
         ("https:\\/example.org", "https://example.org/"),
         ("die example.org-Seite", "https://example.org-seite/"),
         ("éX-example.org", "https://example.org/"),
+        ("open the router, please", "https://router/"),
+        (".example.org", "https://example.org/"),
         ("example.o-x", "https://example.o/"),
     ],
 )  # fmt: skip
