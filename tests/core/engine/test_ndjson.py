@@ -48,3 +48,10 @@ def test_blank_lines_are_no_lines_even_at_the_end() -> None:
     assert decoder.end() == []
     assert decoder.feed(b"b") == []
     assert decoder.end() == [b"b"]
+
+
+def test_a_first_line_may_be_as_long_as_any() -> None:
+    decoder = NdjsonDecoder(10)
+    assert decoder.feed(b"0123456789") == []
+    assert not decoder.oversize
+    assert decoder.end() == [b"0123456789"]

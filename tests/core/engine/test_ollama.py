@@ -360,3 +360,11 @@ def test_a_conversation_is_written_whole() -> None:
     ]
     assert [message.get("thinking") for message in written("never")] == [None] * 5
     assert [message.get("thinking") for message in written("always")] == [None, "Hm.", None, None, "So."]
+
+
+def test_bytes_that_are_no_text_are_read_as_question_marks() -> None:
+    decoder = OllamaDecoder("r1.e0", Limits())
+    decoder.head(200, ())
+    assert [chunk.text for chunk in decoder.feed(b'{"message": {"content": "a\xff"}}\n')] == ["a\ufffd"]
+    body = b'{"capabilities": ["tools"], "template": "\xff"}'
+    assert OllamaWire(Engine(), Limits()).read_probe(200, body, Capabilities(rescue=True)) == Capabilities(probed=True)

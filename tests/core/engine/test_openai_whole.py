@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from hostcall.data import CallFragment, Usage
+from hostcall.engine.faults import read_fault
+from hostcall.engine.models import read_models
 from hostcall.engine.openai import OpenAIDecoder, OpenAIWire, dump, read_content, read_fragment, read_usage
 from hostcall.engine.reply import ChatAsk
 from hostcall.engine.settings import Engine
@@ -268,3 +270,16 @@ def test_what_is_called_a_stream_is_read_as_one_even_where_it_begins_like_json()
         decoder.end()
         assert decoder.fault is not None
         assert decoder.fault.message == "died"
+
+
+def test_bytes_that_are_no_text_are_read_as_question_marks_wherever_they_stand() -> None:
+    chunk = b'{"choices": [{"delta": {"role": "assistant", "content": "a\xff"}}]}'
+    decoder = OpenAIDecoder("r1.e0", Limits())
+    decoder.head(200, (("content-type", "text/event-stream"),))
+    assert decoder.feed(b"event: \xff\ndata: " + chunk + b"\n\n") == [ModelChunk(id="r1.e0", text="a\ufffd")]
+    decoder = OpenAIDecoder("r1.e0", Limits())
+    decoder.head(200, ())
+    decoder.feed(chunk.replace(b"delta", b"message"))
+    assert [piece.text for piece in decoder.end()] == ["a\ufffd"]
+    assert read_fault(400, b'{"error": "a\xff"}').message == "a\ufffd"
+    assert read_models(b'{"data": [{"id": "a\xff"}]}') == (("a\ufffd",), ())
