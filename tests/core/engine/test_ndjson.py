@@ -55,3 +55,9 @@ def test_a_first_line_may_be_as_long_as_any() -> None:
     assert decoder.feed(b"0123456789") == []
     assert not decoder.oversize
     assert decoder.end() == [b"0123456789"]
+
+
+def test_nothing_is_read_after_a_line_that_is_too_long() -> None:
+    decoder = NdjsonDecoder(10)
+    assert decoder.feed(b"0123456789a\n") == []
+    assert decoder.feed(b"b\n") == []
