@@ -200,3 +200,8 @@ def test_each_wire_has_its_name_and_no_other_is_known() -> None:
     assert isinstance(wire_of(Engine(wire="ollama"), Limits()), OllamaWire)
     with pytest.raises(SettingsError, match=r"^the wire 'x' is not known; it may be openai or ollama$"):
         wire_of(Engine(wire="x"), Limits())  # type: ignore[arg-type]  # what a host may still write
+
+
+def test_an_engine_is_nameless_and_plain_by_default() -> None:
+    engine = Engine()
+    assert (engine.name, engine.wire, engine.model, engine.extra_body) == ("", "openai", None, {})
