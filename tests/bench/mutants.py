@@ -152,6 +152,7 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
     "core/hostcall/engine/sse.py": {("and len(block) <= self.max_event", "LtE"): _SPEED},
     "core/hostcall/answer/reading.py": {("for number, page in zip(", "True"): "they are of one length"},
     "core/hostcall/answer/statements.py": {('self._last = ""', "''"): "no member of either name"},
+    "core/hostcall/engine/plain.py": {("return False", "return None"): _FALSE},
     "core/hostcall/engine/faults.py": {
         ("_kind(status, f", "''"): "what stands for a type or a code that is absent is in no word that is looked for",
         ("return text.split(", "1"): "the first of the parts is the same",
