@@ -153,6 +153,10 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
     "core/hostcall/answer/reading.py": {("for number, page in zip(", "True"): "they are of one length"},
     "core/hostcall/answer/statements.py": {('self._last = ""', "''"): "no member of either name"},
     "core/hostcall/engine/plain.py": {("return False", "return None"): _FALSE},
+    "core/hostcall/engine/pattern.py": {
+        ("if _PLAIN.fullmatch(string)", "if False"): _SPEED,
+        ("if string is None or data[", "Or"): "what was decoded holds a string there, and its end",
+    },
     "core/hostcall/engine/faults.py": {
         ("_kind(status, f", "''"): "what stands for a type or a code that is absent is in no word that is looked for",
         ("return text.split(", "1"): "the first of the parts is the same",

@@ -120,3 +120,10 @@ def test_a_reply_whose_frame_changes_reads_the_same() -> None:
     decoder.head(200, (("Content-Type", "text/event-stream"),))
     text = "".join(chunk.text for chunk in decoder.feed(body.encode()))
     assert text == "".join(json.loads(f'"{word}"') for word in words * 5)
+
+
+def test_bytes_that_are_no_text_are_read_beside_escapes_and_around_the_text() -> None:
+    tail = TAIL.encode().replace(b'"x"', b'"\xff"')
+    pattern = learned(HEAD.encode() + b"a" + tail)
+    assert pattern.text(HEAD.encode() + b"b\xff\\n" + tail) == "b\ufffd\n"
+    assert pattern.text(HEAD.encode() + b"b\xff" + tail) == "b\ufffd"
