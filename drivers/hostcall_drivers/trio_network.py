@@ -10,7 +10,6 @@ import socket
 import ssl
 import typing
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
 from types import TracebackType
 
 import httpcore
@@ -19,7 +18,6 @@ import trio
 from hostcall_drivers.reads import Reads
 from hostcall_drivers.sockets import finish_connecting, is_number, is_readable, start_connecting
 
-Outcome = typing.TypeVar("Outcome")
 ExtraInfo: typing.TypeAlias = typing.Any
 
 before_reading: contextvars.ContextVar[Callable[[], Awaitable[None]] | None] = contextvars.ContextVar(
@@ -33,6 +31,11 @@ generators half-way through, to be found by the garbage collector.
 
 RECORD_BYTES = 16_384
 """What TLS gives at a time at the most (RFC 8446 §5.1). Room for more would be found and given back for nothing."""
+
+
+WELL_FILLED = 4096
+"""A record of so many bytes is looked behind for more. Behind a smaller one there is mostly nothing, and to be told so
+costs as much as a turn of the loop."""
 
 
 class Body:
@@ -62,6 +65,8 @@ class TrioStream(httpcore.AsyncNetworkStream):
         self.reads = Reads()
         self._broken: OSError | None = None
         """What the socket raised after the bytes that were given last."""
+        self._dry = False
+        """Whether the socket gave less than it was asked for when it was read last, or was written to since."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return up to `max_bytes`, empty at the end."""
@@ -71,13 +76,12 @@ class TrioStream(httpcore.AsyncNetworkStream):
         with _mapped(httpcore.ReadTimeout, httpcore.ReadError, timeout):
             if self._broken is not None:
                 raise self._broken
-            tls = isinstance(self.sock, ssl.SSLSocket)
-            receive = partial(self.sock.recv, min(max_bytes, RECORD_BYTES) if tls else max_bytes)
-            data, waited = await self._when_ready(receive, trio.lowlevel.wait_readable)
-            if not waited:
-                # A server that never lets the socket run dry must not keep every other task from its turn.
-                await trio.lowlevel.cancel_shielded_checkpoint()
-            if tls:
+            sock = self.sock
+            tls = isinstance(sock, ssl.SSLSocket)
+            size = min(max_bytes, RECORD_BYTES) if tls else max_bytes
+            data = await self._received(sock, size)
+            self._dry = len(data) < size
+            if tls and len(data) >= WELL_FILLED:
                 data = self._gathered(data, max_bytes)
         self.reads.took(data)
         return data
@@ -86,9 +90,10 @@ class TrioStream(httpcore.AsyncNetworkStream):
         """Send all of `buffer`."""
         left = memoryview(buffer)
         with _mapped(httpcore.WriteTimeout, httpcore.WriteError, timeout):
+            await trio.lowlevel.checkpoint_if_cancelled()
             while left:
-                sent, _ = await self._when_ready(partial(self.sock.send, left), trio.lowlevel.wait_writable)
-                left = left[sent:]
+                left = left[await self._sent(self.sock, left) :]
+        self._dry = True  # what is asked for takes its time
 
     async def aclose(self) -> None:
         """Close at once: no goodbye is said to a peer that may never answer it."""
@@ -115,7 +120,7 @@ class TrioStream(httpcore.AsyncNetworkStream):
                 self.sock = sock = ssl_context.wrap_socket(
                     self.sock, server_hostname=server_hostname, do_handshake_on_connect=False
                 )
-                await self._when_ready(sock.do_handshake, trio.lowlevel.wait_readable)
+                await _hands_shaken(sock)
         except BaseException:
             self.close()
             raise
@@ -143,25 +148,38 @@ class TrioStream(httpcore.AsyncNetworkStream):
             case _:
                 return None
 
-    async def _when_ready(
-        self, operation: Callable[[], Outcome], wait: Callable[[socket.socket], Awaitable[None]]
-    ) -> tuple[Outcome, bool]:
-        """Do what may have to wait for the socket: a plain one in the way given, TLS as it says. Tell if it waited."""
-        await trio.lowlevel.checkpoint_if_cancelled()
-        waited = False
+    async def _received(self, sock: socket.socket, size: int) -> bytes:
+        """Return what has come, up to `size`, and wait for it where nothing has."""
+        waited = self._dry and sock.fileno() != -1 and not (isinstance(sock, ssl.SSLSocket) and sock.pending())
+        if waited:
+            # To look first would mostly cost a call of the system and an exception for nothing.
+            await trio.lowlevel.wait_readable(sock)
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
         while True:
             try:
-                outcome = operation()
-            except BlockingIOError:
-                await wait(self.sock)
-            except ssl.SSLWantReadError:
-                await trio.lowlevel.wait_readable(self.sock)
+                data = sock.recv(size)
+            except (BlockingIOError, ssl.SSLWantReadError):
+                await trio.lowlevel.wait_readable(sock)
             except ssl.SSLWantWriteError:
-                await trio.lowlevel.wait_writable(self.sock)
+                await trio.lowlevel.wait_writable(sock)
             else:
                 break
             waited = True
-        return outcome, waited
+        if not waited:
+            # A server that never lets the socket run dry must not keep every other task from its turn.
+            await trio.lowlevel.cancel_shielded_checkpoint()
+        return data
+
+    async def _sent(self, sock: socket.socket, data: memoryview) -> int:
+        """Send some of `data` and return how much."""
+        while True:
+            try:
+                return sock.send(data)
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                await trio.lowlevel.wait_writable(sock)
+            except ssl.SSLWantReadError:
+                await trio.lowlevel.wait_readable(sock)
 
     def _gathered(self, data: bytes, max_bytes: int) -> bytes:
         """Return `data` and what else has come: TLS gives a record at a time, and a turn of the loop costs more."""
@@ -215,6 +233,20 @@ class TrioNetwork(httpcore.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         """Wait: httpcore does so between its own retries."""
         await trio.sleep(seconds)
+
+
+async def _hands_shaken(sock: ssl.SSLSocket) -> None:
+    """Shake hands, waiting for whatever TLS says."""
+    await trio.lowlevel.checkpoint_if_cancelled()
+    while True:
+        try:
+            sock.do_handshake()
+        except ssl.SSLWantReadError:
+            await trio.lowlevel.wait_readable(sock)
+        except ssl.SSLWantWriteError:
+            await trio.lowlevel.wait_writable(sock)
+        else:
+            return
 
 
 def _taken_over(stream: trio.SocketStream) -> TrioStream:
