@@ -82,13 +82,17 @@ class Service:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{self.prefix}"
 
+    def target(self, request: HttpRequest) -> bytes:
+        """Return the path of a request, with what the service lives under in front."""
+        return (self.prefix + request.target).encode()
+
     def url(self, request: HttpRequest) -> httpcore.URL:
         """Return where a request goes, from its parts: nothing parses an address again."""
         return httpcore.URL(
             scheme=self.scheme.encode(),
             host=self.host.encode(),
             port=self.port,
-            target=(self.prefix + request.target).encode(),
+            target=self.target(request),
         )
 
     def headers(self, request: HttpRequest) -> RawHeaders:

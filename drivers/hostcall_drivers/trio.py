@@ -66,15 +66,14 @@ from hostcall_drivers.common import (
 from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
-from hostcall_drivers.reads import Together
 from hostcall_drivers.services import (
     Service,
     failure_of,
     peer_of,
     read_headers,
 )
-from hostcall_drivers.trio_network import TrioNetwork, TrioStream, before_reading
-from hostcall_drivers.trio_services import TrioServices
+from hostcall_drivers.trio_network import TrioNetwork, TrioStream
+from hostcall_drivers.trio_services import Response, TrioServices
 from hostcall_drivers.wire import Exchange
 
 Resolver: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
@@ -171,7 +170,7 @@ class TrioDriver:
             raise
 
     @contextlib.asynccontextmanager
-    async def exchange(self, request: HttpRequest, engine: str = "") -> AsyncIterator[httpcore.Response]:
+    async def exchange(self, request: HttpRequest, engine: str = "") -> AsyncIterator[Response]:
         """Send one request to an engine as it is, for a host that passes requests through.
 
         Gives status, headers and, by `aiter_stream`, the body. What fails is one of httpcore's own exceptions.
@@ -372,21 +371,17 @@ class Run:
 
     async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> None:
         """Exchange one request with a service of the operator's."""
-        before_reading.set(self._drained)
-        body = Together(None)
         try:
             async with self._driver.services.sent(service, request, idle) as response:
-                stream = response.extensions["network_stream"]
-                peer = peer_of(stream.get_extra_info("server_addr"))
+                peer = peer_of(response.stream.get_extra_info("server_addr"))
                 self._tell(ResponseStarted(id_, response.status, read_headers(response.headers), peer))
-                body = Together(stream.get_extra_info("reads"))
-                async for piece in response.aiter_stream():
-                    if data := body.add(piece):
-                        self._tell(BodyReceived(id_, data))
+                while data := await response.read():
+                    self._tell(BodyReceived(id_, data))
+                    if len(self._notices) >= NOTICES_WAITING:
+                        response.pause()
+                        await self._drained()
             self._tell(ResponseEnded(id_))
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-            if data := body.rest():
-                self._tell(BodyReceived(id_, data))
             self._tell(Failed(id_, *failure_of(error)))
 
     async def _page(self, command: Connect) -> None:
@@ -400,9 +395,9 @@ class Run:
                 raise httpcore.ReadError("the connection was reset")
             version = stream.get_extra_info("tls_version")
             exchange = Exchange(command.request, command.bounds, command.id, peer=peer, tls_version=version)
-            before_reading.set(self._drained)
             await stream.write(exchange.to_send)
             while not exchange.done:
+                await self._drained()
                 data = await stream.read(READ_BYTES)
                 for event in exchange.receive(data) if data else exchange.receive_eof():
                     self._tell(event)

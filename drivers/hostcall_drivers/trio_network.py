@@ -5,29 +5,18 @@ these do not. A test or a demo puts another network in its place, which maps add
 """
 
 import contextlib
-import contextvars
 import socket
 import ssl
 import typing
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
 
 import httpcore
 import trio
 
-from hostcall_drivers.reads import Reads
 from hostcall_drivers.sockets import finish_connecting, is_number, is_readable, start_connecting
 
 ExtraInfo: typing.TypeAlias = typing.Any
-
-before_reading: contextvars.ContextVar[Callable[[], Awaitable[None]] | None] = contextvars.ContextVar(
-    "before_reading", default=None
-)
-"""What a task waits for before it reads on: its slow reader.
-
-It waits here, inside the read, and not between two pieces of a body. A cancel that came there would leave httpcore's
-generators half-way through, to be found by the garbage collector.
-"""
 
 RECORD_BYTES = 16_384
 """What TLS gives at a time at the most (RFC 8446 §5.1). Room for more would be found and given back for nothing."""
@@ -36,21 +25,6 @@ RECORD_BYTES = 16_384
 WELL_FILLED = 4096
 """A record of so many bytes is looked behind for more. Behind a smaller one there is mostly nothing, and to be told so
 costs as much as a turn of the loop."""
-
-
-class Body:
-    """A request's body, as an iterator that is no generator: one that is left half-way needs no closing."""
-
-    def __init__(self, data: bytes) -> None:
-        self._pieces = [data] if data else []
-
-    def __aiter__(self) -> "Body":
-        return self
-
-    async def __anext__(self) -> bytes:
-        if not self._pieces:
-            raise StopAsyncIteration
-        return self._pieces.pop()
 
 
 class TrioStream(httpcore.AsyncNetworkStream):
@@ -62,7 +36,6 @@ class TrioStream(httpcore.AsyncNetworkStream):
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        self.reads = Reads()
         self._broken: OSError | None = None
         """What the socket raised after the bytes that were given last."""
         self._dry = False
@@ -70,9 +43,6 @@ class TrioStream(httpcore.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return up to `max_bytes`, empty at the end."""
-        wait = before_reading.get()
-        if wait is not None:
-            await wait()
         with _mapped(httpcore.ReadTimeout, httpcore.ReadError, timeout):
             if self._broken is not None:
                 raise self._broken
@@ -83,7 +53,6 @@ class TrioStream(httpcore.AsyncNetworkStream):
             self._dry = len(data) < size
             if tls and len(data) >= WELL_FILLED:
                 data = self._gathered(data, max_bytes)
-        self.reads.took(data)
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -127,10 +96,8 @@ class TrioStream(httpcore.AsyncNetworkStream):
         return self
 
     def get_extra_info(self, info: str) -> ExtraInfo:
-        """Return `server_addr` (the other end), `tls_version`, `reads` (what was read), the socket or its state."""
+        """Return `server_addr` (the other end), `tls_version`, the socket or its state."""
         match info:
-            case "reads":
-                return self.reads
             case "ssl_object":
                 return self.sock if isinstance(self.sock, ssl.SSLSocket) else None
             case "tls_version":

@@ -224,7 +224,8 @@ def test_handlers_that_never_return_do_not_use_up_the_machine(kind: Kind, monkey
     with Server(engine) as server:
         answer = Answer(QUESTION, web=False, tools=[slow])
         result = carry_out(kind, answer, engine=server.url, handlers={"slow": wait}).result
-        assert begun == [{}]
+        assert len(begun) == 1
+        assert begun[0] in ({}, {"n": 1})  # two that begin together do so in either order
         release.set()
     replies = [message["content"] for message in result.transcript if message["role"] == "tool"]
     assert replies == ["Error: the tool took longer than 0.3 seconds."] * 2

@@ -26,7 +26,7 @@ async def test_what_came_before_a_fault_is_read_and_then_the_fault_told() -> Non
     authority, done = Authority(), threading.Event()
 
     def handler(connection: Connection) -> None:
-        connection.send(b"one ")
+        connection.send(b"one " * 1500)
         connection.send(b"two ")
         socket.socket.send(connection.sock, b"no record of TLS at all")
         done.set()
@@ -35,7 +35,7 @@ async def test_what_came_before_a_fault_is_read_and_then_the_fault_told() -> Non
         stream = await shaken(server, authority)
         try:
             await trio.to_thread.run_sync(done.wait, 10)
-            assert await stream.read(65_536) == b"one two "
+            assert await stream.read(65_536) == b"one " * 1500 + b"two "
             with pytest.raises(httpcore.ReadError):
                 await stream.read(65_536)
         finally:
@@ -81,7 +81,7 @@ async def test_a_peer_that_never_pauses_leaves_the_others_their_turn() -> None:
                 await stream.read(1024)
             nursery.cancel_scope.cancel()
         await stream.aclose()
-    assert turns >= 199
+    assert turns >= 190
 
 
 async def test_a_write_waits_for_room_and_is_bounded() -> None:

@@ -8,7 +8,6 @@ from hostcall_drivers.chat.faults import ApiError
 from hostcall_drivers.chat.replies import Reply
 from hostcall_drivers.services import failure_of
 from hostcall_drivers.trio import TrioDriver
-from hostcall_drivers.trio_network import before_reading
 
 KEPT = frozenset({"content-type", "content-encoding", "retry-after"})
 """Fields of an engine's answer that are about its body; the others are between the engine and this service. Its length
@@ -43,16 +42,6 @@ class BrokenOffError(Exception):
 
 
 async def _exchange(driver: TrioDriver, engine: str, request: HttpRequest, reply: Reply) -> None:
-    waiting: list[bytes] = []
-
-    async def flush() -> None:
-        """Write what has come. Called before each read, so that a slow client slows the engine."""
-        if waiting:
-            data = b"".join(waiting)
-            waiting.clear()
-            await reply.write(data)
-
-    before_reading.set(flush)
     async with driver.exchange(request, engine) as response:
         if response.status < 200:
             raise ApiError(502, "the engine's reply could not be read", code="engine_failed")
@@ -64,6 +53,5 @@ async def _exchange(driver: TrioDriver, engine: str, request: HttpRequest, reply
             response.status, [*kept, ("Cache-Control", "no-cache, no-transform"), ("X-Accel-Buffering", "no")]
         )
         async for data in response.aiter_stream():
-            waiting.append(data)  # noqa: PERF401 - the next read writes it, so there is no list to extend
-        await flush()
+            await reply.write(data)  # before the next read, so that a slow client slows the engine
         await reply.end()

@@ -142,6 +142,7 @@ class Connection:
         self._broken = False
         """Whether what the client sent as a body is none."""
         self._head: h11.Response | None = None
+        self._chunked = False
         self._whole = False
         """Whether the whole response was sent."""
 
@@ -315,8 +316,13 @@ class Connection:
         data = b""
         if self._head is not None:
             data, self._head = self._sent(self._head), None
+            # Where h11 has chosen chunks, a piece is framed here (RFC 9112 §7.1): it would take its state apart and
+            # put it together again for each token.
+            self._chunked = b"\r\ntransfer-encoding: chunked\r\n" in data.lower() and self._method != b"HEAD"
         body = message.get("body", b"")
-        if body and self._method != b"HEAD":
+        if body and self._chunked:
+            data += b"%x\r\n%b\r\n" % (len(body), body)
+        elif body and self._method != b"HEAD":
             data += self._sent(h11.Data(data=body))
         more = message.get("more_body", False)
         if not more:
