@@ -1,9 +1,10 @@
 """``make load``: the service under load on the loopback, each part a process of its own, the whole bounded in time.
 
-    python -m tests.bench.load [streams|first|stop|weeks] …
+    python -m tests.bench.load [streams|readers|first|stop|weeks] …
 
 - *streams*: 500 answers at once, with the web on and passed on, from an engine at 20 tokens a second, while slow
   readers take a byte a second: what was lost, what the service added to the delay of each token, and its memory.
+- *readers*: 100 answers at once without slow readers and with twenty: what those do to the others.
 - *first*: what the service adds to the first token at idle, pair by pair beside the bare engine.
 - *stop*: how long engine and search are still asked after a client is gone, in each phase of an answer.
 - *weeks*: 10,000 short answers with random stops and faults: what is left of memory, sockets and tasks.
@@ -17,9 +18,11 @@ import json
 import os
 import random
 import re
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +33,15 @@ STREAMS = 500
 TOKENS = 200
 PACE = 0.05
 WEEKS = 10_000
-TARGETS = {"lost": 0, "p99 added ms": 50.0, "first token added ms": 5.0, "stop ms": 100.0}
+TARGETS = {
+    "lost": 0,
+    "p99 added ms": 50.0,
+    "p99 added by slow readers ms": 10.0,
+    "first token added ms": 5.0,
+    "stop ms": 100.0,
+    "tasks more": 0,
+    "descriptors more": 4,
+}
 
 _STAMP = re.compile(rb"<(\d{9,})>")
 
@@ -176,7 +187,7 @@ def engine() -> Iterator[tuple[str, subprocess.Popen[str]]]:
 def service(engine_url: str, *arguments: str) -> Iterator[tuple[int, int]]:
     """Run ``hostcall serve``; gives its port and process id."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "hostcall", "serve", "--port", "0", "--log", "none", "--engine", engine_url,
+        [sys.executable, "-m", "tests.bench.load", "serve", "--port", "0", "--log", "none", "--engine", engine_url,
          "--search", engine_url, "--answers", "100000", "--answers-a-key", "100000", "--answers-a-minute", "1000000",
          "--connections", "100000", *arguments],
         stderr=subprocess.PIPE, text=True,
@@ -211,6 +222,33 @@ def cpu(pid: int) -> float:
 def descriptors(pid: int) -> int:
     """Return how many descriptors a process has open."""
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def tasks(pid: int) -> int:
+    """Return how many trio tasks the service has."""
+    path = Path(tempfile.gettempdir()) / f"hostcall-load-{pid}"
+    path.unlink(missing_ok=True)
+    os.kill(pid, signal.SIGUSR1)
+    for _ in range(100):
+        if path.exists() and (text := path.read_text()):
+            path.unlink()
+            return int(text)
+        time.sleep(0.05)
+    raise AssertionError("the service does not say how many tasks it has")
+
+
+def run_service() -> int:
+    """Run ``hostcall serve``, and write down how many tasks there are at each SIGUSR1."""
+    import trio
+
+    from hostcall_drivers.cli import main as hostcall
+
+    def tell(number: int, frame: object) -> None:
+        living = trio.lowlevel.current_statistics().tasks_living
+        (Path(tempfile.gettempdir()) / f"hostcall-load-{os.getpid()}").write_text(str(living))
+
+    signal.signal(signal.SIGUSR1, tell)
+    return hostcall(["serve", *sys.argv[2:]])
 
 
 # The clients.
@@ -408,12 +446,16 @@ async def weeks(port: int, pid: int, *, count: int = WEEKS, at_once: int = 40) -
         if number % 1000 == 999:
             marks.append(memory(pid))
 
-    for start in range(0, count, 500):
-        await asyncio.gather(*(one(number) for number in range(start, start + 500)))
+    for number in range(200):
+        await one(number)
+    begun = tasks(pid), descriptors(pid)
+    for start in range(200, count, 500):
+        await asyncio.gather(*(one(number) for number in range(start, min(start + 500, count))))
     await asyncio.sleep(2)
     return {
         "answers": count, "whole": ends["whole"], "MiB at 1/5": marks[1], "MiB at the end": memory(pid),
-        "descriptors": descriptors(pid),
+        "tasks": tasks(pid), "tasks more": tasks(pid) - begun[0],
+        "descriptors": descriptors(pid), "descriptors more": descriptors(pid) - begun[1],
     }  # fmt: skip
 
 
@@ -453,6 +495,15 @@ async def measure(names: list[str], engine_url: str, process: "subprocess.Popen[
             for number, web in enumerate((True, False, True)):
                 figures = await streams(port, pid, int(engine_url.rpartition(":")[2]), web=web)
                 well &= show(f"streams, {'web on' if web else 'passed on'} ({number + 1} of 3)", figures)
+    if "readers" in names:
+        with service(engine_url) as (port, pid):
+            p99 = []
+            for readers in (0, 20, 0, 20):
+                at = int(engine_url.rpartition(":")[2])
+                figures = await streams(port, pid, at, web=True, count=100, readers=readers)
+                well &= show(f"streams beside {readers} slow readers", figures)
+                p99.append(figures["p99 ms"])
+            well &= show("readers", {"p99 added by slow readers ms": (p99[1] + p99[3] - p99[0] - p99[2]) / 2})
     if "weeks" in names:
         with service(engine_url) as (port, pid):
             well &= show("weeks", await weeks(port, pid))
@@ -461,7 +512,9 @@ async def measure(names: list[str], engine_url: str, process: "subprocess.Popen[
 
 def main() -> int:
     """Measure, and return 1 when a target was missed."""
-    names = sys.argv[1:] or ["first", "stop", "streams", "weeks"]
+    if sys.argv[1:2] == ["serve"]:
+        return run_service()
+    names = sys.argv[1:] or ["first", "stop", "streams", "readers", "weeks"]
     if names == ["engine"]:
         asyncio.run(run_engine())
         return 0
