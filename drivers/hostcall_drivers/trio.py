@@ -217,6 +217,9 @@ class Run:
         self._notices: deque[Notice] = deque()
         self._readers = trio.lowlevel.ParkingLot()
         self._writers = trio.lowlevel.ParkingLot()
+        self.at_once: Callable[[list[Notice]], bool] | None = None
+        """Given the notices while their reader waits in `batch`; what it returns True for, the reader does not get. For
+        a host that can pass them on without waiting: no task is woken for them."""
 
     def __aiter__(self) -> "Run":
         return self
@@ -308,7 +311,10 @@ class Run:
                             self._driver.record.finished(command)
                     self._notices.append(command)
         if self._notices or self.answer.finished:
-            self._readers.unpark_all()
+            if self._readers and self.at_once is not None and self.at_once(list(self._notices)):
+                self._notices.clear()
+            else:
+                self._readers.unpark_all()
         return requests
 
     async def _drained(self) -> None:

@@ -107,10 +107,30 @@ class Answering:
         name = self.asked.model or self.models.name_of(self.model)
         chunks = Chunks(self.answer_id, name, int(time.time()), self.asked.usage)
         held = chunks.role()
+        rest = False
+
+        def at_once(notices: list[Notice]) -> bool:
+            """Write pieces of text where they arise: to wake the task below costs as much as all the rest of it."""
+            nonlocal rest
+            if rest or not reply.started or reply.write_now is None or not all(map(_is_text, notices)):
+                return False
+            self._count(notices)
+            self._silent = False
+            rest = not reply.write_now(chunks.tell(notices))
+            if rest:
+                run.wake()
+            return True
+
+        run.at_once = at_once
         async with beside() as nursery:
             nursery.start_soon(self._beat, run)
             while not run.ended:
                 notices = await run.batch()
+                if rest:
+                    await reply.write(b"")
+                    rest = False
+                    if not notices:
+                        continue
                 self._count(notices)
                 self._check(notices, reply)
                 held += chunks.tell(notices) if notices else HEARTBEAT
@@ -170,6 +190,10 @@ class Answering:
                 case ShowProgress(kind="round"):
                     self.rounds += 1
                     self.metrics.rounds.inc()
+
+
+def _is_text(notice: Notice) -> bool:
+    return isinstance(notice, ShowText | ShowReasoning)
 
 
 def _says_little(notice: Notice) -> bool:

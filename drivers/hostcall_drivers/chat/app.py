@@ -190,7 +190,7 @@ class _Completions:
     chat: Chat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = Reply(scope.get("hostcall.send", send), secrets.token_hex(8))
+        reply = Reply(scope.get("hostcall.send", send), secrets.token_hex(8), scope.get("hostcall.write_now"))
         try:
             data = await self._body(scope, receive)
             asked = read_asked(data, max_messages=self.chat.allowed.messages)

@@ -1,7 +1,7 @@
 """What is sent to a client: one JSON value, a stream, or an error. Thin, over ASGI's two messages."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -23,6 +23,9 @@ class Reply:
 
     _send: Send
     answer_id: str
+    write_now: Callable[[bytes], bool] | None = None
+    """Writes a piece of a stream without waiting, where the server can. False: not all of it is out, and the next is
+    to be a `write`."""
     started: bool = False
     status: int = 0
 

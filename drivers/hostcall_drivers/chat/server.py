@@ -143,6 +143,8 @@ class Connection:
         """Whether what the client sent as a body is none."""
         self._head: h11.Response | None = None
         self._chunked = False
+        self._unsent = b""
+        """What the socket had no room for."""
         self._whole = False
         """Whether the whole response was sent."""
 
@@ -231,6 +233,7 @@ class Connection:
             "client": None,
             "server": None,
             "state": {},
+            "hostcall.write_now": self.write_now,
         }
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch)
@@ -321,7 +324,7 @@ class Connection:
             self._chunked = b"\r\ntransfer-encoding: chunked\r\n" in data.lower() and self._method != b"HEAD"
         body = message.get("body", b"")
         if body and self._chunked:
-            data += b"%x\r\n%b\r\n" % (len(body), body)
+            data += _chunk(body)
         elif body and self._method != b"HEAD":
             data += self._sent(h11.Data(data=body))
         more = message.get("more_body", False)
@@ -330,12 +333,37 @@ class Connection:
         await self._write(data)
         self._whole = not more
 
+    def write_now(self, body: bytes) -> bool:
+        """Write a piece of a body whose length was not told, without waiting; ``scope["hostcall.write_now"]``.
+
+        False: not all of it went out. The rest goes with the next message, and the app sends one, be it empty, before
+        it writes again.
+        """
+        if self._head is not None or self._unsent:
+            raise AssertionError("a piece may be written at once only where what comes before it is out")
+        if self._gone:
+            return False
+        data = _chunk(body) if self._chunked else body  # to a client of HTTP/1.0 the body ends with the connection
+        try:
+            written = os.write(self._stream.socket.fileno(), data)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            self._lost()
+            return False
+        self._unsent = data[written:]
+        return not self._unsent
+
     def _sent(self, event: Any) -> bytes:
         return self._wire.send(event) or b""
 
     async def _write(self, data: bytes) -> None:
         if self._gone:
             raise ClientGoneError("the client closed the connection")
+        if self._unsent:
+            data, self._unsent = self._unsent + data, b""
+        if not data:
+            return
         try:
             # A piece of a stream nearly always fits into the socket's own buffer. To write it there costs a third of
             # `send_all`, which comes by the scheduler each time; what does not fit goes that way.
@@ -375,6 +403,10 @@ class Connection:
             await self._stream.send_eof()
             while await self._stream.receive_some(READ_BYTES):
                 pass
+
+
+def _chunk(body: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(body), body)
 
 
 def _own_headers() -> list[tuple[bytes, bytes]]:

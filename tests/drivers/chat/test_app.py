@@ -1,6 +1,10 @@
 """The interface of the service, over real sockets: answers with the web on, requests passed on, and what is refused."""
 
+import itertools
 import json
+import os
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 from hostcall.limits import Limits
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.chat.allowed import Allowed
+from hostcall_drivers.chunked import ChunkedBody
 from tests.drivers.chat.serving import QUESTION, events, served, text_of, told
 from tests.drivers.chat.world import ANSWER, FETCH, SEARCH, Held, whole_reply, world
 from tests.drivers.servers import Authority, Connection, ScriptedEngine, Server, send_stream
@@ -157,8 +162,6 @@ def test_a_refusal_is_told_and_counted(authority: Authority) -> None:
 
 def test_a_silent_stream_is_kept_alive_with_comments(authority: Authority) -> None:
     def slow(connection: Connection) -> None:
-        import time
-
         time.sleep(0.5)
         send_stream(connection, ANSWER)
 
@@ -168,6 +171,51 @@ def test_a_silent_stream_is_kept_alive_with_comments(authority: Authority) -> No
         )
     assert data.count(b": waiting\n") >= 2
     assert text_of(events(data)) == "It boils at 94 degrees [1]."
+
+
+@pytest.mark.parametrize("room", [0, 1, 50, 1000])
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_client_whose_socket_is_full_gets_all_of_the_text_in_its_order(
+    authority: Authority, room: int, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces of text are written where they arise, and what does not fit goes before everything that follows."""
+    words = [f"word-{number} " for number in range(60)]
+
+    def paced(connection: Connection) -> None:
+        head, *rest = reply_text(*words).split(b"\n\n")
+        connection.send(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + head + b"\n\n"
+        )
+        for piece in rest:
+            connection.send(piece + b"\n\n")
+            time.sleep(0.002)
+        connection.sock.shutdown(socket.SHUT_WR)
+
+    write, calls = os.write, itertools.count()
+
+    def little(file: int, data: bytes) -> int:
+        if room == 0 or next(calls) % 3 == 0:
+            raise BlockingIOError
+        return write(file, data[:room])
+
+    with world(SEARCH, paced, authority=authority) as here:
+        body = json.dumps({"messages": ASK, "stream": True, "thor_web_search": True}).encode()
+        fields = f"Host: localhost\r\nConnection: close\r\nContent-Length: {len(body)}"
+        monkeypatch.setattr("hostcall_drivers.chat.server.os.write", little)
+        with socket.create_connection(("127.0.0.1", here.service.port), timeout=20) as sock:
+            sock.sendall(f"POST /v1/chat/completions HTTP/{version}\r\n{fields}\r\n\r\n".encode() + body)
+            data = b""
+            while piece := sock.recv(65_536):
+                data += piece
+        monkeypatch.undo()
+    head, _, stream_ = data.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    if version == "1.1":
+        reader = ChunkedBody()
+        stream_ = reader.feed(stream_)
+        assert reader.ended
+        assert reader.rest == b""
+    assert text_of(events(stream_)) == "".join(words)
 
 
 # Engines that fail.
