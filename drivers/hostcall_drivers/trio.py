@@ -47,6 +47,7 @@ from hostcall.events import (
 )
 from hostcall.record.recording import Started
 from hostcall_drivers import resolve
+from hostcall_drivers.beside import beside
 from hostcall_drivers.common import (
     LOOKUPS,
     NOTICES_WAITING,
@@ -150,24 +151,14 @@ class TrioDriver:
         """
         check_handlers(answer, self.handlers, self.search)
         engine_at(answer, self.engines)
-        inside: BaseException | None = None
-        try:
-            async with trio.open_nursery() as nursery:
-                run = Run(self, answer, nursery)
-                run.begin(answer_id or secrets.token_hex(8))
-                try:
-                    yield run
-                except BaseException as error:
-                    inside = error
-                    raise
-                finally:
-                    run.cancel()
-                    nursery.cancel_scope.cancel()
-        except BaseExceptionGroup as group:
-            if inside is not None and group.exceptions == (inside,):
-                # What the reader's own block raised is its own, and not wrapped for having been raised in here.
-                raise inside from None
-            raise
+        # What the reader's own block raises is its own, and not wrapped for having been raised in here.
+        async with beside() as nursery:
+            run = Run(self, answer, nursery)
+            run.begin(answer_id or secrets.token_hex(8))
+            try:
+                yield run
+            finally:
+                run.cancel()
 
     @contextlib.asynccontextmanager
     async def exchange(self, request: HttpRequest, engine: str = "") -> AsyncIterator[Response]:

@@ -13,8 +13,8 @@ from hostcall.data import Result
 from hostcall.errors import ConversationError
 from hostcall.limits import Limits
 from hostcall.web.settings import Web
+from hostcall_drivers.beside import beside
 from hostcall_drivers.chat.asked import Asked
-from hostcall_drivers.chat.beside import beside
 from hostcall_drivers.chat.chunks import HEARTBEAT, Chunks, completion, fault_of
 from hostcall_drivers.chat.faults import ApiError
 from hostcall_drivers.chat.metrics import Metrics
@@ -122,26 +122,29 @@ class Answering:
             return True
 
         run.at_once = at_once
-        async with beside() as nursery:
-            nursery.start_soon(self._beat, run)
-            while not run.ended:
-                notices = await run.batch()
-                if rest:
-                    await reply.write(b"")
-                    rest = False
-                    if not notices:
-                        continue
-                self._count(notices)
-                self._check(notices, reply)
-                held += chunks.tell(notices) if notices else HEARTBEAT
-                if not reply.started:
-                    if notices and all(map(_says_little, notices)):
-                        # Nothing to read yet. Should the engine fail now, the client gets a status.
-                        continue
-                    await reply.start_stream()
-                await reply.write(held)
-                self._silent = False
-                held = b""
+        try:
+            async with beside() as nursery:
+                nursery.start_soon(self._beat, run)
+                while not run.ended:
+                    notices = await run.batch()
+                    if rest:
+                        await reply.write(b"")
+                        rest = False
+                        if not notices:
+                            continue
+                    self._count(notices)
+                    self._check(notices, reply)
+                    held += chunks.tell(notices) if notices else HEARTBEAT
+                    if not reply.started:
+                        if notices and all(map(_says_little, notices)):
+                            # Nothing to read yet. Should the engine fail now, the client gets a status.
+                            continue
+                        await reply.start_stream()
+                    await reply.write(held)
+                    self._silent = False
+                    held = b""
+        finally:
+            run.at_once = None  # else the two would hold each other, and all of the answer with them
         await reply.end()
 
     async def _beat(self, run: Run) -> None:

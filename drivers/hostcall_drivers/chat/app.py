@@ -21,11 +21,11 @@ from starlette.routing import Route
 
 from hostcall.limits import Limits
 from hostcall.web.settings import Web
+from hostcall_drivers.beside import beside
 from hostcall_drivers.chat.access import Gate, Keys, check_local
 from hostcall_drivers.chat.allowed import Allowed
 from hostcall_drivers.chat.answering import Answering
 from hostcall_drivers.chat.asked import Asked, passed_body, read_asked
-from hostcall_drivers.chat.beside import beside
 from hostcall_drivers.chat.faults import ApiError, phrase
 from hostcall_drivers.chat.health import Health
 from hostcall_drivers.chat.metrics import CountingJournal, Metrics

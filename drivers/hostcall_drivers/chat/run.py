@@ -21,7 +21,7 @@ from hostcall_drivers.trio import TrioDriver
 
 DONE, INTERRUPTED = 0, 130
 BACKLOG = 1024
-COLLECT = (20_000, 20, 100)
+COLLECT = (10_000, 200, 100)
 """When the collector of cycles looks: new objects, and rounds over the young and the middle generation."""
 
 
@@ -86,7 +86,8 @@ def settle_memory() -> None:
     """Have the collector of cycles look less, and never again at what was there before the first request.
 
     Hundreds of answers are a million objects. To look through all of them stops every stream for a fifth of a second,
-    and Python's own settings do so whenever a quarter of them is new. Nearly all of it is freed without the collector.
+    and Python's own settings do so whenever a quarter of them is new. An answer that has ended leaves no cycles: a test
+    counts what the collector finds.
     """
     gc.collect()
     gc.freeze()

@@ -3,13 +3,19 @@
 How fast is measured by `make load`; here it is enough that each is left at all, long before its own time limit.
 """
 
+import contextlib
+import gc
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from hostcall import Answer
 from hostcall.testing import reply_calls
+from hostcall_drivers.chat.answering import Answering
+from hostcall_drivers.trio import Run
 from tests.drivers.chat.serving import Service
 from tests.drivers.chat.test_server import until
 from tests.drivers.chat.world import FETCH, SEARCH, Held, World, world
@@ -97,3 +103,46 @@ def idle(here: World) -> bool:
     """Whether nothing is left of any answer: no count, no task, no connection to engine, search or page."""
     chat = here.service.chat
     return until(lambda: chat.gate.running == 0 and not chat.running, SECONDS)
+
+
+@contextlib.contextmanager
+def nothing_is_collected() -> Iterator[list[object]]:
+    """Turn the collector of cycles off, and give at the end what it would have found of answers."""
+    found: list[object] = []
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        yield found
+        gc.collect()
+        found += [type(item).__name__ for item in gc.garbage if isinstance(item, Answer | Run | Answering)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_that_has_ended_leaves_no_cycle(authority: Authority, *, stream: bool) -> None:
+    """The service has the collector look rarely: what it was left would pile up."""
+    with world(authority=authority) as here, nothing_is_collected() as found:
+        status, _, _ = here.service.complete(
+            messages=[{"role": "user", "content": "x"}], stream=stream, thor_web_search=True
+        )
+        assert status == 200
+        assert until(lambda: not here.service.chat.running)
+        time.sleep(0.05)
+    assert found == []
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_that_was_left_leaves_no_cycle(authority: Authority, *, stream: bool) -> None:
+    held = Held(before=STARTED)
+    with world(SEARCH, FETCH, held, authority=authority) as here, nothing_is_collected() as found:
+        sock = ask(here.service, web=True, stream=stream)
+        assert held.began.wait(SECONDS)
+        resets(sock)
+        assert held.gone.wait(SECONDS)
+        assert until(lambda: not here.service.chat.running)
+        time.sleep(0.05)
+    assert found == []

@@ -1,0 +1,32 @@
+"""A nursery for what runs beside a block and ends with it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+
+@asynccontextmanager
+async def beside() -> AsyncIterator[trio.Nursery]:
+    """Give a nursery that is cancelled at the end of the block. What the block raises comes out as it is, unwrapped."""
+    inside: BaseException | None = None
+    try:
+        try:
+            async with trio.open_nursery() as nursery:
+                try:
+                    yield nursery
+                except BaseException as error:
+                    inside = error
+                    raise
+                nursery.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            if group.exceptions != (inside,):
+                raise
+        else:
+            return
+        if inside is not None:
+            raise inside  # not above, where the group would be its context
+    finally:
+        # By its traceback it holds this frame: held by it in turn, it would wait for the collector of cycles, and with
+        # it all that the frames of the caller hold.
+        inside = None
