@@ -20,8 +20,12 @@ async def beside() -> AsyncIterator[trio.Nursery]:
                     raise
                 nursery.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            if group.exceptions != (inside,):
+            others = [one for one in group.exceptions if one is not inside]
+            if inside is None or not all(isinstance(one, trio.Cancelled) for one in others):
                 raise
+            # What is raised in the block while a scope around it is cancelled is still the block's own.
+            for one in others:
+                one.__traceback__ = None
         else:
             return
         if inside is not None:

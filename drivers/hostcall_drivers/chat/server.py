@@ -241,12 +241,13 @@ class Connection:
                 await self._server.app(scope, self._receive, self._send)
                 if not self._whole and not self._gone:
                     await self._fail("the app ended before its response did")
-            except ClientGoneError:
-                if not self._gone:
-                    await self._fail("the app took the client for gone")
             except Exception as error:  # noqa: BLE001 - whatever the app raises, the client is told and others go on
-                log_fault(error)
-                await self._fail(type(error).__name__)
+                if not _tells_of_a_client(error):
+                    log_fault(error)
+                    await self._fail(type(error).__name__)
+                elif not self._gone:
+                    await self._fail("the app took the client for gone")
+                forget(error)
             nursery.cancel_scope.cancel()
 
     async def _fail(self, why: str) -> None:
@@ -411,6 +412,29 @@ def _chunk(body: bytes) -> bytes:
 
 def _own_headers() -> list[tuple[bytes, bytes]]:
     return [(b"date", formatdate(usegmt=True).encode()), (b"server", b"hostcall")]
+
+
+def _tells_of_a_client(error: Exception) -> bool:
+    """Say whether all that an exception tells of is that the client has gone; several tasks may notice it at once."""
+    if isinstance(error, ExceptionGroup):
+        return error.split(ClientGoneError)[1] is None
+    return isinstance(error, ClientGoneError)
+
+
+def forget(error: BaseException) -> None:
+    """Cut an exception that was dealt with from the frames it came through.
+
+    They hold it in turn, and with it would wait for the collector of cycles, and with them a whole answer.
+    """
+    left: list[BaseException | None] = [error]
+    while left:
+        one = left.pop()
+        if one is None or (one.__traceback__, one.__context__, one.__cause__) == (None, None, None):
+            continue
+        left += (one.__context__, one.__cause__)
+        if isinstance(one, BaseExceptionGroup):
+            left += one.exceptions
+        one.__traceback__ = one.__context__ = one.__cause__ = None
 
 
 def log_fault(error: BaseException) -> None:
