@@ -156,6 +156,8 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
     "core/hostcall/engine/pattern.py": {
         ("if _PLAIN.fullmatch(string)", "if False"): _SPEED,
         ("if string is None or data[", "Or"): "what was decoded holds a string there, and its end",
+        ("opening = _OPENING(data", "1"): "the key does not begin again within itself",
+        ("opening = _OPENING(data", "Lt"): "what is looked for behind a place is not found at the beginning",
     },
     "core/hostcall/engine/faults.py": {
         ("_kind(status, f", "''"): "what stands for a type or a code that is absent is in no word that is looked for",
