@@ -117,8 +117,8 @@ class Response:
         return b"".join(pieces)
 
     async def _more(self) -> bytes:
-        with self._silence:
-            return await self.stream.read(READ_BYTES)
+        self._silence.begin()
+        return await self.stream.read(READ_BYTES)
 
     @property
     def reusable(self) -> bool:
@@ -156,14 +156,12 @@ class _Silence:
         self.scope = trio.CancelScope()
         self._seconds = seconds
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
+        """Count from now on."""
         if self._seconds is not None:
             now = trio.current_time()
             if not now + self._seconds <= self.scope.deadline <= now + self._seconds * (1 + SLACK):
                 self.scope.deadline = now + self._seconds * (1 + SLACK)
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def pause(self) -> None:
         """Let time pass that is not the service's: whoever reads is slow."""
@@ -189,7 +187,8 @@ class TrioServices:
         Args:
             service: Where to.
             request: What.
-            idle: Seconds that the service may be silent, within a hundredth; None: as long as it likes.
+            idle: Seconds that the service may be silent, within a hundredth; None: as long as it likes. The time that
+                the block takes between two reads counts, unless it says so (`Response.pause`).
 
         Raises:
             httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException: There was no response.
@@ -293,9 +292,8 @@ async def _asked(link: Link, service: Service, request: HttpRequest, silence: _S
                 came=wire.trailing_data[0] if framed else b"",
             )
         if event is h11.NEED_DATA:  # else an answer before the answer, of which nothing is needed
-            with silence:
-                data = await link.stream.read(READ_BYTES)
-            _receive(wire, data)
+            silence.begin()
+            _receive(wire, await link.stream.read(READ_BYTES))
 
 
 def _event(wire: h11.Connection) -> object:
