@@ -17,19 +17,21 @@ async def beside() -> AsyncIterator[trio.Nursery]:
                     yield nursery
                 except BaseException as error:
                     inside = error
-                    raise
+                    if not isinstance(error, Exception):
+                        raise
+                    # Raised again below. Raised here, it would come out in a group, whose own frames hold it.
                 nursery.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            others = [one for one in group.exceptions if one is not inside]
-            if inside is None or not all(isinstance(one, trio.Cancelled) for one in others):
+            more = [one for one in group.exceptions if one is not inside and not isinstance(one, trio.Cancelled)]
+            if inside is None or (more and not isinstance(inside, Exception)):
                 raise
+            if more:
+                raise BaseExceptionGroup(group.message, [inside, *more]) from None
             # What is raised in the block while a scope around it is cancelled is still the block's own.
-            for one in others:
-                one.__traceback__ = None
         else:
-            return
-        if inside is not None:
-            raise inside  # not above, where the group would be its context
+            if not isinstance(inside, Exception):
+                return
+        raise inside  # not above, where the group would be its context
     finally:
         # By its traceback it holds this frame: held by it in turn, it would wait for the collector of cycles, and with
         # it all that the frames of the caller hold.

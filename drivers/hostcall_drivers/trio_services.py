@@ -64,8 +64,8 @@ class Response:
     _came: bytes = b""
     """What came behind the head."""
     _ended: bool = False
-    _broken: httpcore.RemoteProtocolError | None = None
-    """What is wrong behind the bytes that were given last."""
+    _broken: str = ""
+    """What is wrong behind the bytes that were given last. Not an exception: its frames would hold what holds it."""
 
     async def read(self) -> bytes:
         """Return what has come of the body, at least a byte; empty at its end.
@@ -73,8 +73,8 @@ class Response:
         Raises:
             httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException: It broke off.
         """
-        if self._broken is not None:
-            raise self._broken
+        if self._broken:
+            raise httpcore.RemoteProtocolError(self._broken)
         if self._ended:
             return b""
         return await (self._read_events() if self._chunks is None else self._read_chunks(self._chunks))
@@ -84,16 +84,14 @@ class Response:
         while True:
             body = chunks.feed(data)
             self._ended = chunks.ended
-            if chunks.fault:
-                self._broken = httpcore.RemoteProtocolError(chunks.fault)
-                if not body:
-                    raise self._broken
+            self._broken = chunks.fault
             if body or self._ended:
                 return body
-            data = await self._more()
-            if not data:
-                self._broken = httpcore.RemoteProtocolError("the service closed the connection in its reply")
-                raise self._broken
+            if not self._broken:
+                data = await self._more()
+                self._broken = "" if data else "the service closed the connection in its reply"
+            if self._broken:
+                raise httpcore.RemoteProtocolError(self._broken)
 
     async def _read_events(self) -> bytes:
         pieces: list[bytes] = []
@@ -101,7 +99,7 @@ class Response:
             try:
                 event = _event(self._wire)
             except httpcore.RemoteProtocolError as error:
-                self._broken = error
+                self._broken = str(error)
                 if not pieces:
                     raise
                 break

@@ -15,7 +15,7 @@ from hostcall.limits import Limits
 from hostcall.web.settings import Web
 from hostcall_drivers.beside import beside
 from hostcall_drivers.chat.asked import Asked
-from hostcall_drivers.chat.chunks import HEARTBEAT, Chunks, completion, fault_of
+from hostcall_drivers.chat.chunks import HEARTBEAT, Chunks, completion, raise_fault
 from hostcall_drivers.chat.faults import ApiError
 from hostcall_drivers.chat.metrics import Metrics
 from hostcall_drivers.chat.models import Model, Models, shown
@@ -158,9 +158,7 @@ class Answering:
     def _check(self, notices: list[Notice], reply: Reply) -> None:
         last = notices[-1] if notices else None
         if isinstance(last, Finish) and not reply.started and not last.result.text:
-            fault = fault_of(last.result)
-            if fault is not None:
-                raise fault
+            raise_fault(last.result)
 
     async def _whole(self, run: Run, reply: Reply) -> None:
         thought: list[str] = []
@@ -171,9 +169,7 @@ class Answering:
         result = run.answer.result if isinstance(run.answer, Answer) else None
         if result is None:
             raise AssertionError("an answer whose notices have ended has a result")
-        fault = fault_of(result)
-        if fault is not None:
-            raise fault
+        raise_fault(result)
         name = self.asked.model or self.models.name_of(self.model)
         await reply.json(completion(self.answer_id, name, int(time.time()), result, "".join(thought)))
 

@@ -232,7 +232,7 @@ class _Completions:
         began = trio.current_time()
         chat.metrics.by_key.labels(name).inc()
         answering: Answering | None = None
-        error: ApiError | None = None
+        failed: dict[str, Any] = {}
         with chat.metrics.in_flight.track_inprogress():
             try:
                 model = await chat.models.find(asked.model)
@@ -252,16 +252,14 @@ class _Completions:
                     await answering.carry_out(reply)
                 else:
                     await self._pass(model, passed_body(asked, data, model=model.name if asked.model else None), reply)
-            except ApiError as fault:
-                error = fault
+            except ApiError as error:
+                failed = {"error.type": error.code or str(error.status), "hostcall.status": error.status}
                 raise
             finally:
                 facts: dict[str, Any] = {"hostcall.status": reply.status or None}
                 if answering is not None:
                     facts.update(answering.facts)
-                if error is not None:
-                    facts["error.type"] = error.code or str(error.status)
-                    facts["hostcall.status"] = error.status
+                facts.update(failed)
                 chat.log(
                     "hostcall.answer" if asked.web else "hostcall.passed",
                     reply.answer_id,

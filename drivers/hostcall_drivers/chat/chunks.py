@@ -226,6 +226,20 @@ def fault_of(result: Result) -> ApiError | None:
     return None
 
 
+def raise_fault(result: Result) -> None:
+    """Raise what a client is told of an answer that is none.
+
+    Raises:
+        ApiError: The answer is none.
+    """
+    fault = fault_of(result)
+    try:
+        if fault is not None:
+            raise fault
+    finally:
+        fault = None  # else it holds, by its traceback, this very frame, and the whole answer
+
+
 def _engine_fault(result: Result) -> ApiError:
     match result.fault:
         case "rejected":

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from hostcall import Answer
+from hostcall.limits import Limits
 from hostcall.testing import reply_calls
 from hostcall_drivers.chat.answering import Answering
 from hostcall_drivers.trio import Run
 from tests.drivers.chat.serving import Service
 from tests.drivers.chat.test_server import until
 from tests.drivers.chat.world import FETCH, SEARCH, Held, World, world
-from tests.drivers.servers import Authority
+from tests.drivers.servers import Authority, Connection
 
 SECONDS = 10.0
 """Far less than any time limit of an answer, far more than a loaded machine takes."""
@@ -143,6 +144,22 @@ def test_an_answer_that_was_left_leaves_no_cycle(authority: Authority, *, stream
         assert held.began.wait(SECONDS)
         resets(sock)
         assert held.gone.wait(SECONDS)
+        assert until(lambda: not here.service.chat.running)
+        time.sleep(0.05)
+    assert found == []
+
+
+@pytest.mark.parametrize("web", [True, False])
+@pytest.mark.parametrize("said", [b"HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n", STARTED, STREAMING + b"no chunk\r\n"])
+def test_an_answer_whose_engine_fails_leaves_no_cycle(authority: Authority, said: bytes, *, web: bool) -> None:
+    def fails(connection: Connection) -> None:
+        connection.send(said)
+        connection.sock.shutdown(socket.SHUT_RDWR)
+
+    with world(fails, authority=authority, limits=Limits(retry_seconds=0.01)) as here, nothing_is_collected() as found:
+        with ask(here.service, web=web, stream=True) as sock:
+            sock.settimeout(SECONDS)
+            assert sock.recv(65_536)
         assert until(lambda: not here.service.chat.running)
         time.sleep(0.05)
     assert found == []
