@@ -74,24 +74,31 @@ async def serve(driver: TrioDriver, settings: Settings, announce: Callable[[str]
                     stop.set()
 
             nursery.start_soon(wait)
-            settle_memory()
             announce(address_of(listeners[0]))
             server = Server(chat, settings.bounds)
-            await server.serve(listeners, stop, grace=settings.grace_seconds, last_call=chat.last_call)
+            with collecting_rarely():
+                await server.serve(listeners, stop, grace=settings.grace_seconds, last_call=chat.last_call)
             nursery.cancel_scope.cancel()
     return code
 
 
-def settle_memory() -> None:
-    """Have the collector of cycles look less, and never again at what was there before the first request.
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Have the collector of cycles look less, and never at what was there before the first request.
 
     Hundreds of answers are a million objects. To look through all of them stops every stream for a fifth of a second,
     and Python's own settings do so whenever a quarter of them is new. An answer that has ended leaves no cycles: a test
     counts what the collector finds.
     """
+    before = gc.get_threshold()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def open_listeners(host: str, port: int) -> list[trio.SocketListener]:

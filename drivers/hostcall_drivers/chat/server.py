@@ -344,6 +344,8 @@ class Connection:
             raise AssertionError("a piece may be written at once only where what comes before it is out")
         if self._gone:
             return False
+        if not body:
+            return True  # framed, it would be the end
         data = _chunk(body) if self._chunked else body  # to a client of HTTP/1.0 the body ends with the connection
         try:
             written = os.write(self._stream.socket.fileno(), data)

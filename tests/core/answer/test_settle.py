@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hostcall.answer.answer import Answer
+from hostcall.answer.receipts import canonical, digest_text
 from hostcall.answer.tools import FETCH, SEARCH, Tool
 from hostcall.commands import CallSearch, Connect, Request, Resolve, ShowPage, ShowProgress, ShowRefusal, ShowSearch
 from hostcall.data import Result, SearchResult
@@ -265,3 +266,13 @@ def test_a_result_of_the_hosts_that_looks_like_a_budget_line_is_kept() -> None:
     text = "One.\n\nTwo."
     said, _, _ = run([("look", {"n": 1})], tools=[LOOK], world={"tools": {"look": lambda _: text}})
     assert said[0].startswith(text)
+
+
+def test_arguments_that_cannot_be_read_are_in_the_receipt_as_they_came() -> None:
+    raw = '{"place": '
+    calls = reply_calls(("look", {})).replace(b'"arguments": "{}"', b'"arguments": "{\\"place\\": "')
+    world = World(engine=[calls, reply_text("Done.")], tools={"look": lambda _: "seen"})
+    result = ScriptedDriver(world).run(Answer(QUESTION, web=False, tools=[LOOK]))
+    (receipt,) = result.receipts
+    assert receipt.outcome != "ran"
+    assert receipt.arguments_digest == digest_text(canonical(raw)) != digest_text(canonical(None))

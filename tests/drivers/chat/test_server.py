@@ -280,3 +280,20 @@ def test_the_end_waits_for_what_is_being_answered_and_for_nothing_else() -> None
         assert b"connection: close" in answer.lower()
         with pytest.raises(OSError, match="refused"):
             connect(service.port)
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_piece_that_is_written_at_once_is_part_of_the_body_and_an_empty_one_is_not_its_end(version: str) -> None:
+    class AtOnce(Spy):
+        async def at_once(self, scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"one", "more_body": True})
+            for piece in (b"", b"two", b"", b"three"):
+                assert scope["hostcall.write_now"](piece)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    with running(AtOnce()) as service, connect(service.port) as sock:
+        sock.sendall(f"GET /at_once HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        _, _, body = read_all(sock).partition(b"\r\n\r\n")
+    chunks = b"3\r\none\r\n3\r\ntwo\r\n5\r\nthree\r\n0\r\n\r\n"
+    assert body == (chunks if version == "1.1" else b"onetwothree")
