@@ -1,8 +1,9 @@
 """One HTTP/1.1 exchange with a stranger's server, as pure code: bytes in, events out.
 
-h11 reads the grammar, and refuses a 101 that nobody asked for. What it leaves to its caller is judged here: how much
-may come, counted to the byte and alike however the bytes were cut (h11's own limit looks only at what is still
-incomplete); both framings at once; versions it has no word on; and heads of status 1xx without end.
+A plain head is read at once. Any other, and chunks, is read by h11, which knows the grammar and refuses a 101 that
+nobody asked for. What it leaves to its caller is judged here: how much may come, counted to the byte and alike however
+the bytes were cut (h11's own limit looks only at what is still incomplete); both framings at once; versions it has no
+word on; and heads of status 1xx without end.
 
 Nothing a server sends raises out of here. What is not HTTP, or over a bound, becomes ``Failed(kind="protocol")``; a
 connection that closes too early becomes ``Failed(kind="reset")``. The details are our own sentences: h11's quote what
@@ -10,16 +11,19 @@ the server sent, and that is nothing for a journal.
 """
 
 import re
+from functools import cached_property
 
 import h11
 
 from hostcall.data import Bounds, Headers, HttpRequest
 from hostcall.errors import LocalProtocolError
 from hostcall.events import BodyReceived, Failed, FailureKind, RequestEvent, ResponseEnded, ResponseStarted
+from hostcall_drivers.plain_head import PlainHead, read_plain_head
 
 _SLICE = 4096
 """h11 tells how far it has read only by a copy of what it has not, so it is fed pieces that are cheap to copy."""
 
+_TOO_EARLY = "the connection closed before the answer was whole"
 _VERSIONS = frozenset({b"1.0", b"1.1"})
 
 # The state of h11 depends on no more than that something was asked with GET; the bytes are our own.
@@ -58,11 +62,10 @@ class Exchange:
         self._bounds = bounds
         self._peer = peer
         self._tls_version = tls_version
-        # One byte more than it is ever given unfinished, so that the bound that holds is always the one counted here.
-        most = max(bounds.head_bytes, bounds.chunk_line_bytes) + 1
-        self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=most)
-        self._connection.send(_ASKED)
-        self._connection.send(h11.EndOfMessage())
+        self._plain: PlainHead | None = None
+        """The head, when h11 was not needed for it."""
+        self._body_bytes = 0
+        """How much came of the body behind it."""
         self.to_send = _head(request)
         """What to write to the connection, at once."""
         self._events: list[RequestEvent] = []
@@ -81,26 +84,70 @@ class Exchange:
         """Take bytes from the connection and return what they mean. After the last event there is nothing to take."""
         room = self._bounds.wire_bytes - self._taken
         allowed = data[:room]
-        before = self._data_events
-        at = 0
-        while at < len(allowed) and not self.done:
-            end = at + self._next_slice(len(allowed) - at)
-            self._taken += min(end, len(allowed)) - at
-            self._connection.receive_data(allowed[at:end])
-            self._drain(closed=False)
-            at = end
-        if self._pieces and self._data_events == before:
-            self._count_piece()
+        if not self._taken and (plain := read_plain_head(allowed, self._bounds)) is not None:
+            self._plain = plain
+            self._tell_head(plain.status, plain.fields)
+            self._read_plain(plain, allowed[plain.size :])
+            self._taken = len(allowed)
+        elif self._plain is not None:
+            self._read_plain(self._plain, allowed)
+            self._taken += len(allowed)
+        else:
+            self._read(allowed)
         if len(data) > room:
             self._fail("protocol", f"more than {self._bounds.wire_bytes} bytes came")
         return self._told()
 
     def receive_eof(self) -> list[RequestEvent]:
         """Take the end of the connection and return what it means."""
-        if not self.done:
+        if self.done:
+            pass
+        elif self._plain is None:
             self._connection.receive_data(b"")
             self._drain(closed=True)
+        elif self._plain.length is None:
+            self._ended()
+        else:
+            self._fail("reset", _TOO_EARLY)
         return self._told()
+
+    # A body behind a plain head.
+
+    def _read_plain(self, head: PlainHead, data: bytes) -> None:
+        if self.done:
+            return
+        if head.length is not None:
+            data = data[: head.length - self._body_bytes]
+        if data:
+            self._body_bytes += len(data)
+            self._pieces.append(data)
+        if self._body_bytes == head.length:
+            self._ended()
+        elif data:
+            self._count_piece()
+
+    # Everything else.
+
+    @cached_property
+    def _connection(self) -> h11.Connection:
+        # One byte more than it is ever given unfinished, so that the bound that holds is always the one counted here.
+        most = max(self._bounds.head_bytes, self._bounds.chunk_line_bytes) + 1
+        connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=most)
+        connection.send(_ASKED)
+        connection.send(h11.EndOfMessage())
+        return connection
+
+    def _read(self, data: bytes) -> None:
+        before = self._data_events
+        at = 0
+        while at < len(data) and not self.done:
+            end = at + self._next_slice(len(data) - at)
+            self._taken += min(end, len(data)) - at
+            self._connection.receive_data(data[at:end])
+            self._drain(closed=False)
+            at = end
+        if self._pieces and self._data_events == before:
+            self._count_piece()
 
     def _next_slice(self, left: int) -> int:
         """Return how many bytes to look at next: never more than show that a head or a chunk line is too long.
@@ -120,7 +167,7 @@ class Exchange:
                 event = self._connection.next_event()
             except h11.RemoteProtocolError:
                 if closed and (self._in_body or not self._taken):
-                    self._fail("reset", "the connection closed before the answer was whole")
+                    self._fail("reset", _TOO_EARLY)
                 else:
                     self._fail("protocol", "the answer is not HTTP")
                 return
@@ -155,7 +202,7 @@ class Exchange:
             fields: Headers = tuple(
                 (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
             )
-            self._events.append(ResponseStarted(self.id, event.status_code, fields, self._peer, self._tls_version))
+            self._tell_head(event.status_code, fields)
 
     def _read_data(self, event: h11.Data) -> None:
         if self._chunked:
@@ -168,9 +215,7 @@ class Exchange:
         if self._chunked and self._since_mark() > self._bounds.chunk_line_bytes:
             self._fail("protocol", f"a trailer of more than {self._bounds.chunk_line_bytes} bytes")
             return
-        self._tell_body()
-        self._events.append(ResponseEnded(self.id))
-        self.done = True
+        self._ended()
 
     # Counting.
 
@@ -196,6 +241,14 @@ class Exchange:
             self._fail("protocol", f"a body in more than {self._bounds.data_events} pieces")
 
     # Telling.
+
+    def _tell_head(self, status: int, fields: Headers) -> None:
+        self._events.append(ResponseStarted(self.id, status, fields, self._peer, self._tls_version))
+
+    def _ended(self) -> None:
+        self._tell_body()
+        self._events.append(ResponseEnded(self.id))
+        self.done = True
 
     def _fail(self, kind: FailureKind, detail: str) -> None:
         if not self.done:
