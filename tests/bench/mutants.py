@@ -56,6 +56,7 @@ FILES: dict[str, tuple[str, ...]] = {
         for name in ("ranges", "hosts", "networks", "address", "seen", "content", "fetch", "crawl", "report")
     },
     f"{DRIVERS}/wire.py": ("tests/drivers/test_wire.py",),
+    f"{DRIVERS}/plain_head.py": ("tests/drivers/test_plain_head.py",),
     **{
         f"core/hostcall/{room}/{name}.py": (
             *(f"tests/core/{room}/{path.name}" for path in (ROOT / "tests/core" / room).glob(f"test_{name}*.py")),
