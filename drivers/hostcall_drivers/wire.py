@@ -82,6 +82,8 @@ class Exchange:
 
     def receive(self, data: bytes) -> list[RequestEvent]:
         """Take bytes from the connection and return what they mean. After the last event there is nothing to take."""
+        if self.done:
+            return []
         room = self._bounds.wire_bytes - self._taken
         allowed = data[:room]
         if not self._taken and (plain := read_plain_head(allowed, self._bounds)) is not None:
@@ -114,8 +116,6 @@ class Exchange:
     # A body behind a plain head.
 
     def _read_plain(self, head: PlainHead, data: bytes) -> None:
-        if self.done:
-            return
         if head.length is not None:
             data = data[: head.length - self._body_bytes]
         if data:

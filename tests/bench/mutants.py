@@ -136,12 +136,23 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
     },
     f"{DRIVERS}/wire.py": {
         ("_SLICE = 4096", "4096"): "how finely it is fed shows in the time alone",
-        ("self._connection.send(h11.EndOfMessage())", "no call"): _STATE,
+        ("connection.send(h11.EndOfMessage())", "no call"): _STATE,
+        ("if not self._taken and (plain", "if False"): _SPEED,
         ("_ASKED =", "'GET'"): _STATE,
         ("_ASKED =", "'/'"): _STATE,
         ("_ASKED =", "''"): _STATE,
         ("most = max(", "1"): "the bound counted here is reached first",
         ("return min(_SLICE", "Add"): "a shorter slice tells the same",
+        ("return min(_SLICE", "1"): "a shorter slice tells the same",
+        (
+            "end = at + self._next_slice(",
+            "Sub",
+        ): "less is left than a slice, and then all of it is looked at either way",
+    },
+    f"{DRIVERS}/plain_head.py": {
+        ("end = data.find(", "0"): "a head does not begin with its end",
+        ("if end < 0", "Lt"): "a head does not begin with its end",
+        ("if end < 0", "0"): "a head does not begin with its end",
     },
     "core/hostcall/answer/asking.py": {
         ('if fault.kind == "no_tools"', "'rescue'"): _KEPT,

@@ -144,6 +144,26 @@ class TestReading:
     def test_an_answer_without_a_body_ends_at_once(self, data: bytes) -> None:
         assert _told(data, eof=False) == "S E"
 
+    @pytest.mark.parametrize("length", [3, 9])
+    def test_a_body_is_as_long_as_its_length_says(self, length: int) -> None:
+        head = _answer(f"Content-Length: {length}", body=b"")
+        for pieces in (
+            [head, b"ab", b"c", b"defghi", b"more"],
+            [head + b"ab", b"cdefghimore"],
+            [head + b"abcdefghimore"],
+        ):
+            assert _run(*pieces)[1:] == [BodyReceived("x", b"abcdefghi"[:length]), ResponseEnded("x")]
+
+    def test_a_body_that_looks_like_a_head_is_a_body(self) -> None:
+        head, other = _answer("Content-Length: 45", body=b""), _answer("Content-Length: 0", body=b"")
+        assert _run(head, other)[1:] == [BodyReceived("x", other[:45]), ResponseEnded("x")]
+        assert _run(head[:9], head[9:], other)[1:] == [BodyReceived("x", other[:45]), ResponseEnded("x")]
+
+    def test_nothing_is_told_of_what_comes_behind_an_end_before_the_answer(self) -> None:
+        exchange = Exchange(REQUEST, BOUNDS, "x")
+        assert exchange.receive_eof() == [Failed("x", "reset", "the connection closed before the answer was whole")]
+        assert exchange.receive(_answer("Content-Length: 9")) == []
+
     def test_nothing_more_is_told_after_the_end(self) -> None:
         exchange = Exchange(REQUEST, BOUNDS, "x")
         assert exchange.receive(_answer("Content-Length: 9"))
@@ -254,6 +274,12 @@ class TestBounds:
 
     def test_a_head_that_has_not_ended_is_refused_as_soon_as_it_is_too_long(self) -> None:
         assert self._both(_answer("X: " + "a" * 200), SMALL, eof=False) == "protocol"
+
+    def test_a_head_as_long_as_it_may_be_is_not_too_long_yet(self) -> None:
+        data = _answer("X: " + "a" * 200)
+        for length, detail in ((120, "the answer is not HTTP"), (121, "a head of more than 120 bytes")):
+            for pieces in ([data[:length]], _bytes(data[:length])):
+                assert _run(*pieces, bounds=SMALL) == [Failed("x", "protocol", detail)]
 
     def test_the_heads_of_an_answer_are_counted_together_so_that_1xx_cannot_go_on_forever(self) -> None:
         hint = b"HTTP/1.1 102 Processing\r\n\r\n"
