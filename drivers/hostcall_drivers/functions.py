@@ -13,6 +13,7 @@
 Schemas and conversion are pydantic's. The core knows nothing of it: it sees a `Tool` like any other.
 """
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -54,7 +55,7 @@ class FunctionTool(Generic[Given, Returned]):
         It is async where the function is. Arguments that the schema lets through and the annotations do not (a date
         that is none) are a fault that names the field, and the function is not run.
         """
-        return self._handle_async if inspect.iscoroutinefunction(self.function) else self._handle
+        return self._handle_async if inspect.iscoroutinefunction(_under(self.function)) else self._handle
 
     def _handle(self, arguments: Mapping[str, Any]) -> Any:
         values, fault = self._values(arguments)
@@ -90,7 +91,8 @@ def tool(
     """Make a tool of a typed function.
 
     Each parameter needs an annotation that pydantic can make a schema of; ``Annotated[str, Field(description="…")]``
-    tells the model what it is. A parameter with a default need not be given.
+    tells the model what it is. A parameter with a default need not be given. A method, a `functools.partial` or an
+    object with ``__call__`` will do as well.
 
     Args:
         side_effects: Whether a run changes anything. With True each call waits for an approval.
@@ -101,12 +103,16 @@ def tool(
         max_result_chars: Characters of a result that reach the model.
 
     Raises:
-        SettingsError: The function has a parameter without annotation, ``*args`` or the like, or no docstring.
+        SettingsError: It is no function, or has a parameter without annotation, ``*args`` or the like, no signature or
+            no docstring.
     """
 
     def make(function: Callable[Given, Returned]) -> FunctionTool[Given, Returned]:
-        called = name or str(getattr(function, "__name__", type(function).__name__))
-        told = description or _first_paragraph(inspect.getdoc(function))
+        if not callable(function):
+            raise SettingsError(f"{function!r} is no function, and no tool can be made of it")
+        within = _within(function)
+        called = name or str(getattr(within, "__name__", type(within).__name__))
+        told = description or _first_paragraph(inspect.getdoc(within))
         if not told:
             raise SettingsError(f"the tool {called!r} needs a description: give the function a docstring")
         adapter, schema = _adapter(called, function)
@@ -173,11 +179,13 @@ def _adapter(name: str, function: Callable[..., Any]) -> tuple[Any, dict[str, An
         def field_title_should_be_set(self, schema: Any) -> bool:
             return False
 
-    signature = inspect.signature(function)
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        signature = _open_signature(function)
+        hints = typing.get_type_hints(_under(function), include_extras=True)
     except NameError as error:
         raise SettingsError(f"the tool {name!r} has an annotation that names nothing: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"the tool {name!r} has no signature to make a schema of: {error}") from error
     hints.pop("return", None)
     for parameter in signature.parameters.values():
         if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
@@ -196,6 +204,30 @@ def _adapter(name: str, function: Callable[..., Any]) -> tuple[Any, dict[str, An
     except PydanticUserError as error:
         raise SettingsError(f"the tool {name!r} cannot be described: {str(error).splitlines()[0]}") from error
     return adapter, schema
+
+
+def _open_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature without what a partial has bound: that is the host's to give, and not a model's."""
+    signature = inspect.signature(function)
+    bound = function.keywords if isinstance(function, functools.partial) else {}
+    left = [parameter for name, parameter in signature.parameters.items() if name not in bound]
+    return signature.replace(parameters=left)
+
+
+def _within(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that a partial is of."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _under(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what has the annotations: a function itself, of an object the method that it is called by."""
+    function = _within(function)
+    if inspect.isroutine(function):
+        return function
+    called: Callable[..., Any] = function.__init__ if inspect.isclass(function) else type(function).__call__
+    return called
 
 
 def _first_paragraph(doc: str | None) -> str:

@@ -3,9 +3,11 @@
 import asyncio
 import datetime as dt
 import enum
+import inspect
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -154,6 +156,65 @@ def odd(city: Odd) -> str:
 def test_a_function_that_is_no_tool_says_why(function: Callable[..., Any], says: str) -> None:
     with pytest.raises(SettingsError, match=says):
         tool(side_effects=False)(function)
+
+
+class Shelf:
+    """Find a book on this shelf."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, title: str) -> str:
+        return f"{title}: {self.name}"
+
+    def find(self, title: str, *, row: int = 1, key: str = "") -> str:
+        """Find a book."""
+        return f"{title}: {self.name} {row} {key}"
+
+    async def fetch(self, title: str) -> str:
+        """Fetch a book."""
+        return f"{title} from {self.name}"
+
+
+class AsyncShelf:
+    """Find a book, some time."""
+
+    async def __call__(self, title: str) -> str:
+        return title
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "told", "properties", "found"),
+    [
+        (Shelf("north"), "Shelf", "Find a book on this shelf.", {"title"}, "Dune: north"),
+        (Shelf("north").find, "find", "Find a book.", {"title", "row", "key"}, "Dune: north 1 "),
+        (partial(Shelf("south").find, key="k"), "find", "Find a book.", {"title", "row"}, "Dune: south 1 k"),
+        (partial(partial(Shelf("s").find, row=2), key="k"), "find", "Find a book.", {"title"}, "Dune: s 2 k"),
+        (partial(Shelf.find, Shelf("east"), row=3), "find", "Find a book.", {"title", "key"}, "Dune: east 3 "),
+        (partial(Shelf("west").fetch), "fetch", "Fetch a book.", {"title"}, "Dune from west"),
+        (AsyncShelf(), "AsyncShelf", "Find a book, some time.", {"title"}, "Dune"),
+    ],
+)
+def test_whatever_can_be_called_becomes_a_tool(
+    function: Callable[..., Any], name: str, told: str, properties: set[str], found: str
+) -> None:
+    """What a partial has bound is not the model's to give."""
+    made = tool(side_effects=False)(function)
+    assert (made.name, made.tool.description) == (name, told)
+    assert set(made.tool.parameters["properties"]) == properties
+    result = made.handler({"title": "Dune"})
+    assert (asyncio.run(result) if inspect.iscoroutine(result) else result) == found
+
+
+@pytest.mark.parametrize("function", ["next_train", 7, None])
+def test_what_cannot_be_called_is_no_tool(function: Any) -> None:
+    with pytest.raises(SettingsError, match="is no function"):
+        tool(side_effects=False)(function)
+
+
+def test_what_has_no_signature_is_no_tool() -> None:
+    with pytest.raises(SettingsError, match="'int' has no signature"):
+        tool(side_effects=False, description="Make a number.")(int)
 
 
 def test_what_the_function_does_not_say_can_be_given() -> None:
