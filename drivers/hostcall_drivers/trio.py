@@ -39,6 +39,7 @@ from hostcall.events import (
     Event,
     Failed,
     HostCancelled,
+    RequestEvent,
     Resolved,
     ResponseEnded,
     ResponseStarted,
@@ -341,23 +342,23 @@ class Run:
         return requests[0] if requests else None
 
     async def _request(self, request: Request) -> Event | None:
-        """Carry a request out. Its last event is returned, unless it was told already."""
+        """Carry a request out and return its last event; those before it are told as they come."""
         driver = self._driver
         match request:
             case CallEngine():
                 engine = engine_at(self.answer, driver.engines).service
-                await self._call(engine, request.id, request.request, request.idle)
+                return await self._call(engine, request.id, request.request, request.idle)
             case CallSearch():
                 if driver.search is None:
                     raise AssertionError("an answer with the web on is refused without a search service")
-                await self._call(driver.search, request.id, request.request, None)
+                return await self._call(driver.search, request.id, request.request, None)
             case Resolve():
                 try:
                     return Resolved(request.id, tuple(await driver.resolve(request.host)))
                 except OSError as error:
                     return Failed(request.id, resolve.failure_kind(error), str(error))
             case Connect():
-                await self._page(request)
+                return await self._page(request)
             case RunTool():
                 return await self._tool(request)
             case AskApproval():
@@ -366,7 +367,7 @@ class Run:
                 await trio.sleep_forever()
         return None
 
-    async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> None:
+    async def _call(self, service: Service, id_: str, request: HttpRequest, idle: float | None) -> Event:
         """Exchange one request with a service of the operator's."""
         try:
             async with self._driver.services.sent(service, request, idle) as response:
@@ -377,13 +378,14 @@ class Run:
                     if len(self._notices) >= NOTICES_WAITING:
                         response.pause()
                         await self._drained()
-            self._tell(ResponseEnded(id_))
+            return ResponseEnded(id_)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-            self._tell(Failed(id_, *failure_of(error)))
+            return Failed(id_, *failure_of(error))
 
-    async def _page(self, command: Connect) -> None:
+    async def _page(self, command: Connect) -> Event:
         """Fetch from a stranger: a connection of its own to a checked address, bounded and never reused."""
         stream: TrioStream | None = None
+        events: list[RequestEvent] = []
         try:
             stream = await self._connect(command)
             await stream.start_tls(self._driver.tls_for_pages, command.server_name)
@@ -394,15 +396,20 @@ class Run:
             exchange = Exchange(command.request, command.bounds, command.id, peer=peer, tls_version=version)
             await stream.write(exchange.to_send)
             while not exchange.done:
+                for event in events:
+                    self._tell(event)
                 await self._drained()
                 data = await stream.read(READ_BYTES)
-                for event in exchange.receive(data) if data else exchange.receive_eof():
-                    self._tell(event)
+                events = exchange.receive(data) if data else exchange.receive_eof()
         except (httpcore.NetworkError, httpcore.TimeoutException) as error:
-            self._tell(Failed(command.id, *failure_of(error)))
+            return Failed(command.id, *failure_of(error))
         finally:
             if stream is not None:
                 stream.close()
+        *events, last = events
+        for event in events:
+            self._tell(event)
+        return last
 
     async def _connect(self, command: Connect) -> TrioStream:
         """Return the first connection to stand, with a new attempt each `stagger` seconds (RFC 8305 §5)."""
