@@ -90,16 +90,17 @@ class Journal:
             "hostcall.fetch.source": record.source,
             "hostcall.truncated": record.truncated,
         }
-        optional: dict[str, str | int | None] = {
-            "hostcall.total_ms": record.total_milliseconds,
-            "hostcall.dns.answers": " ".join(_plain(answer) for answer in record.answers) or None,
-            "error.type": record.error,
-            "hostcall.cause": record.cause,
-            "hostcall.rule": record.rule,
-            "hostcall.detail": _plain(record.detail)[:_MAX_DETAIL_CHARS] or None,
-            "tls.protocol.version": record.tls_version,
-        }
-        fields.update((name, value) for name, value in optional.items() if value is not None)
+        answers = " ".join(_plain(answer) for answer in record.answers) if record.answers else None
+        optional = (
+            ("hostcall.total_ms", record.total_milliseconds),
+            ("hostcall.dns.answers", answers),
+            ("error.type", record.error),
+            ("hostcall.cause", record.cause),
+            ("hostcall.rule", record.rule),
+            ("hostcall.detail", _plain(record.detail)[:_MAX_DETAIL_CHARS] or None),
+            ("tls.protocol.version", record.tls_version),
+        )
+        fields.update({name: value for name, value in optional if value is not None})
         return fields
 
     def _address(self, record: FetchRecord) -> str:

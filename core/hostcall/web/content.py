@@ -73,6 +73,8 @@ def content_coding(headers: Headers) -> Coding | Refused:
 
 def _split(value: str) -> list[str]:
     """Return the parts of a list, split at commas outside quotes. Empty ones say nothing (RFC 9110 §5.6.1.2)."""
+    if '"' not in value:
+        return [part.strip() for part in value.split(",") if part.strip()] or [""]
     parts = [""]
     quoted = escaped = False
     for character in value:

@@ -275,7 +275,8 @@ class Fetch:
         """
         hop = self._hop
         hop.peer, hop.status, hop.tls_version = event.peer, event.status, event.tls_version
-        if event.peer is not None and not any(same_ip(event.peer, address) for address in hop.peers):
+        peer = event.peer
+        if not (peer is None or peer in hop.peers or any(same_ip(peer, address) for address in hop.peers)):
             return self._end(Refused(3, "not_public", NOT_PUBLIC, "connected to an address that was not checked"), now)
         if event.status in _REDIRECTS:
             return self._redirect(values(event.headers, "location"), now)
