@@ -250,6 +250,8 @@ class CaseServers:
 
     def _serve_engine(self, connection: Connection) -> None:
         playing = self._now
+        if playing.after == "start":
+            playing.stopped.wait(HOLD_SECONDS)
         events = playing.play(CallEngine(id="x", deadline=0.0, request=asked_of(connection), idle=0.0))
         if connection.target in CHAT_PATHS:
             number = len(playing.world.bodies)
