@@ -10,7 +10,7 @@ sentence without blanks. The scanner below takes what they meant. A host too man
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Literal, TypeAlias
 
 import attrs
@@ -25,17 +25,22 @@ SeenIn: TypeAlias = Literal["search_result", "user_message", "page_link", "unkno
 NOT_SEEN = Refused(1, "not_seen", "not in this answer's search results")
 
 # What ends an address in running text: blanks, quotes, general and CJK punctuation, full-width punctuation.
-_ENDS = '\\s<>"`\u00ab\u00bb\u2000-\u206f\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65'
+_ENDS = '\\s<>"`\u00ab\u00bb\u2000-\u206f\u3000-\u303f\ufeff\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65'
 # Scripts that a name may touch: those written without blanks, and those that run from right to left, which join their
 # prepositions to it. No label has letters of the second kind beside Latin ones (RFC 5893 §2).
 _UNSPACED = "\u0590-\u08ff\u0e00-\u0eff\u1100-\u11ff\u2e80-\u2fff\u3040-\u9fff\ua960-\ua97f\uac00-\ud7ff"
 _UNSPACED += "\uf900-\ufaff\ufb1d-\ufdff\ufe70-\ufefc\uff66-\uffdc"
 _UNSPACED += "\U00020000-\U0003ffff"
 
-# JSON may write a slash with a backslash before it.
-_SCHEME = re.compile(r"(?<![A-Za-z0-9])(https?):(?://|\\/\\/)", re.ASCII | re.IGNORECASE)
+# JSON may write a slash with a backslash before it, and a line end as one with a letter after it.
+_SCHEME = re.compile(r"(?:(?<=\\)[nrt]|(?<![A-Za-z0-9]))(https?):(?://|\\/\\/)", re.ASCII | re.IGNORECASE)
+# After one of these a scheme stands inside an address, as in https://web.archive.org/web/https://example.org/; after
+# anything else it begins the next one.
+_INSIDE = frozenset("/?#&=%:@.~_+$!-")
 _AUTHORITY = re.compile(rf"\[[^\]{_ENDS}]*\](?::[0-9]*)?|[^{_ENDS}/?#\\'()\[\]{{}}*~|,;!&=]*")
-_REST = re.compile(rf"(?:[/?#](?:(?!,https?://)[^{_ENDS}|])*)?", re.IGNORECASE)
+_REST = re.compile(rf"[^{_ENDS}|\\()\[\]{{}}]*")
+# What ends a sentence, in the scripts that end it otherwise than by a general or full-width mark.
+_STOPS = ".,;:!?*~_'\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4"
 # A letter that only a newer Python knows counts as one on every version, so that all of them find the same names.
 _NEWER = "".join(f"{chr(first)}-{chr(last)}" for first, last in NEWER_THAN_UNICODE_14)
 # Marks are no letters to `re`. Without them a name would break at each accent that stands by itself, and what is left
@@ -43,17 +48,26 @@ _NEWER = "".join(f"{chr(first)}-{chr(last)}" for first, last in NEWER_THAN_UNICO
 _MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8"
 _MARKS += "\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u0900-\u0963\u0966-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e"
 _MARKS += "\u0eb1-\u0ebc\u0ec8-\u0ece\u0f18-\u0f39\u0f3e-\u0f84\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3099\u309a"
-_NAME = re.compile(rf"[\w.\-{_NEWER}{_MARKS}]+")
+# Digits to `re`, and to the mapping of names too: a footnote after a name (example.org¹) or the number of a line before
+# it (①example.org) would make it another.
+_RAISED = (
+    "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u2189\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3192-\u3195"
+)
+_RAISED += "\u3220-\u3229\u3248-\u324f\u3251-\u325f\u3280-\u3289\u32b1-\u32bf\U0001f100-\U0001f10c"
+# Between two l's a raised dot is a letter of Catalan (RFC 5892, appendix A.3). Elsewhere it parts names.
+_NAME = re.compile(rf"(?:[^\W{_RAISED}]|[.\-{_NEWER}{_MARKS}]|(?<=[lL])\u00b7(?=[lL]))+")
 # Where the last label ends in a word that goes on: ``example.org-Seite``, ``例え.jpを見て``. No label of the root does.
 _LAST = re.compile(rf"(?!xn--)[A-Za-z]{{2,}}(?=[\-{_UNSPACED}])", re.IGNORECASE)
 _PORT = re.compile(r"(?::[0-9]{1,5})?", re.ASCII)
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}", re.ASCII)
 _EMBEDDED = re.compile(
     rf"(?:^|(?<=[{_UNSPACED}])|(?<=[{_UNSPACED}]-))[A-Za-z0-9][A-Za-z0-9_.\-]*[A-Za-z0-9](?=$|[{_UNSPACED}])",
 )
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-# Beside one of these a name is a piece of a longer one, of which a reader sees the whole.
-_JOINED_BEFORE = frozenset("@/\\\u00ad\u200d\u2060")
-_JOINED_AFTER = frozenset("@\u00ad\u200d\u2060")
+# Beside one of these a name is a piece of a longer one, of which a reader sees the whole. The last two are the @ of
+# East Asian keyboards.
+_JOINED_AFTER = frozenset("@\u00ad\u200d\u2060\ufe6b\uff20")
+_JOINED_BEFORE = _JOINED_AFTER | frozenset("/\\%")
 
 
 @attrs.frozen
@@ -166,26 +180,48 @@ def site_of(address: Address) -> str:
 def _mentions(text: str) -> Iterator[_Mention]:
     """Yield what `text` names, in order."""
     at = 0
-    for scheme in _SCHEME.finditer(text):
+    for scheme, here, beyond in _schemes(text):
+        if scheme.start() >= at:
+            at = yield from _bare_names(text, at, scheme.start(), here)
         if scheme.start() < at:
-            continue  # inside an address, as in https://web.archive.org/web/https://example.org/
-        yield from _bare_names(text, at, scheme.start())
-        authority, at = _match(_AUTHORITY, text, scheme.end())
-        rest, at = _match(_REST, text, at)
-        authority = authority.rstrip(".:_-")
+            continue  # inside an address
+        authority, at = _match(_AUTHORITY, text, scheme.end(), beyond)
         if "@" in authority:
             continue
-        host, port = authority, ""
-        if colon := authority.find(":", authority.find("]") + 1) + 1:
-            host, port = authority[: colon - 1], authority[colon - 1 :]
+        if authority.startswith("["):
+            host, _, port = authority.rstrip(":").partition("]")
+            host += "]"
+        else:
+            host, end = _match(_NAME, text, scheme.end(), at)
+            if text[end : end + 1] in _JOINED_AFTER or _ESCAPE.match(text, end):
+                continue
+            # What is neither part of a name nor of an address ends it: an arrow, an emoji, the stop of a sentence.
+            port, at = ("", end) if end < at and text[end] != ":" else (text[end:at].rstrip(".:_-"), at)
+            host = host.rstrip("._-")
+        rest, at = _rest(text, at, beyond)
         for found in _hosts(host):
             authority = f"[{found}]" if ":" in found else found
-            yield _Mention(found, f"{scheme[1]}://{authority}{port}{_trimmed(rest)}")
-    yield from _bare_names(text, at, len(text))
+            yield _Mention(found, f"{scheme[1]}://{authority}{port}{rest}")
+    yield from _bare_names(text, at, len(text), len(text))
 
 
-def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
-    """Yield the names without a scheme between `start` and `end`: ``example.org``, ``example.org/docs``."""
+def _schemes(text: str) -> list[tuple[re.Match[str], int, int]]:
+    """Return each scheme in `text`, with where an address that began before it ends at the latest, and one at it."""
+    found: list[tuple[re.Match[str], int, int]] = []
+    beyond = len(text)
+    for scheme in reversed(list(_SCHEME.finditer(text))):
+        here = beyond if text[scheme.start() - 1 : scheme.start()] in _INSIDE else scheme.start()
+        found.append((scheme, here, beyond))
+        beyond = here
+    return found[::-1]
+
+
+def _bare_names(text: str, start: int, end: int, beyond: int) -> Generator[_Mention, None, int]:
+    """Yield the names without a scheme between `start` and `end`: ``example.org``, ``example.org/docs``.
+
+    Returns:
+        Where the last one ends with its path, which may hold a scheme and so lie between `end` and `beyond`.
+    """
     at = start
     while (match := _NAME.search(text, at, end)) is not None:
         at = match.end()
@@ -196,9 +232,10 @@ def _bare_names(text: str, start: int, end: int) -> Iterator[_Mention]:
             continue
         hosts = [host for host in _hosts(name) if _ends_in_a_word(host)]
         if hosts:
-            port, at = _match(_PORT, text, at)
-            rest, at = _match(_REST, text, at)
-            yield from (_Mention(host, f"https://{host}{port}{_trimmed(rest)}", bare=True) for host in hosts)
+            port, at = _match(_PORT, text, at, beyond)
+            rest, at = _rest(text, at, beyond)
+            yield from (_Mention(host, f"https://{host}{port}{rest}", bare=True) for host in hosts)
+    return at
 
 
 def _hosts(text: str) -> Iterator[str]:
@@ -221,24 +258,27 @@ def _ends_in_a_word(host: str) -> bool:
     return len(last) > 1 and last[0].isalpha()
 
 
-def _trimmed(rest: str) -> str:
-    """Return the path and query of an address without the closing bracket and punctuation of the sentence around it."""
-    depth: dict[str, int] = {}
-    for at, character in enumerate(rest):
-        if character in "([{":
-            depth[character] = depth.get(character, 0) + 1
-        elif character in _CLOSERS:
-            opener = _CLOSERS[character]
-            if not depth.get(opener):
-                rest = rest[:at]
-                break
+def _rest(text: str, start: int, end: int) -> tuple[str, int]:
+    """Return the path and query that begin at `start`, if any do, and where they end.
+
+    The closing bracket and the punctuation of the sentence around them are no part of them.
+    """
+    if not text.startswith(("/", "?", "#"), start, end):
+        return "", start
+    depth = dict.fromkeys(_CLOSERS.values(), 0)
+    _, at = _match(_REST, text, start, end)
+    while at < end:
+        if (bracket := text[at]) in depth:
+            depth[bracket] += 1
+        elif depth.get(opener := _CLOSERS.get(bracket, "")):
             depth[opener] -= 1
-    return rest.rstrip(".,;:!?*~_'")
+        else:
+            break
+        _, at = _match(_REST, text, at + 1, end)
+    return text[start:at].rstrip(_STOPS), at
 
 
-def _match(pattern: re.Pattern[str], text: str, at: int) -> tuple[str, int]:
-    """Return what `pattern`, which matches the empty text too, takes at `at`, and where it ends."""
-    match = pattern.match(text, at)
-    if match is None:
-        raise AssertionError("the pattern matches the empty text, so it matches everywhere")
-    return match[0], match.end()
+def _match(pattern: re.Pattern[str], text: str, at: int, end: int) -> tuple[str, int]:
+    """Return what `pattern` takes at `at`, and where it ends; nothing when it takes nothing."""
+    match = pattern.match(text, at, end)
+    return ("", at) if match is None else (match[0], match.end())

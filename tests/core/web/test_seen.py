@@ -95,6 +95,18 @@ def test_a_result_whose_address_could_not_be_opened_makes_no_host_seen(result: s
         *("die example.org-Seite", "https://example.org-Doku.", "EXAMPLE.ORG-Team", "a.net-x,example.org-y"),
         *("באתר example.org", "בexample.org", "ב-example.org", "ב־example.org", "بموقعexample.org", "example.orgの-x"),
         *('{"url":"https:\\/\\/example.org\\/docs"}', "HTTPS:\\/\\/example.org"),
+        *('"a\\nhttps://example.org"', "https://a.net/x\\r\\nhttps://example.org", "a\\thttps://example.org\\n"),
+        # What is no part of a name ends it: a symbol, a footnote, the stop of a script.
+        *("https://example.org😀", "👉https://example.org👈", "https://example.org→", "https://example.org™ x"),
+        *("https://example.org।", "https://example.org։", "https://example.org။", "https://example.org።"),
+        *("https://example.org%", "https://example.org+a.net", "⟨https://example.org⟩", "https://example.org\ufeff"),
+        *("https://example.org¹", "example.org²,³", "①example.org", "https://example.org⑵", "example.org·a.net"),
+        # The next address begins although no blank parts it from the one before.
+        *("[![x](https://a.net/b.svg)](https://example.org/)", "[a](https://a.net/)[b](https://example.org/)"),
+        *("[a](https://a.net/)[b](example.org)", "https://a.net/;https://example.org/", "https://a.net→example.org"),
+        *("['https://a.net/','https://example.org/']", "**https://a.net/**https://example.org"),
+        *("请比较https://a.net/和https://example.org/", "请比较https://a.net和https://example.org。"),
+        *("a.net/b,https://example.org", "https://a.net/b(c)d)https://example.org"),
     ],
 )  # fmt: skip
 def test_a_host_that_the_user_wrote_is_seen_however_it_is_written(text: str) -> None:
@@ -126,6 +138,9 @@ def test_a_host_that_the_user_wrote_is_seen_however_it_is_written(text: str) -> 
         ("example.xn--p1ai", "https://example.xn--p1ai/"),
         ("a-b.example-c.org", "https://a-b.example-c.org/"),
         ("x.co-op", "https://x.co/"),
+        ("llegeix paral·lel.cat", "https://paral·lel.cat/"),
+        ("https://PARAL·LEL.cat/", "https://paral·lel.cat/"),
+        ("https://भारत.भारत।", "https://भारत.भारत/"),
     ],
 )
 def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
@@ -179,6 +194,18 @@ def test_hosts_of_every_kind_are_found(text: str, address: str) -> None:
         ("open the router, please", "https://router/"),
         (".example.org", "https://example.org/"),
         ("example.o-x", "https://example.o/"),
+        ("paral·lel.cat", "https://lel.cat/"),
+        ("example.org¹", "https://example.org1/"),
+        ("https://example.org²", "https://example.org2/"),
+        ("①example.org", "https://1example.org/"),
+        ("https://example.org™", "https://example.orgtm/"),
+        ("me＠example.org", "https://example.org/"),
+        ("first.last＠x.net", "https://first.last/"),
+        ("https%3A%2F%2Fexample.org%2Fdocs", "https://2fexample.org/"),
+        ("https://example.org%2Eevil.net/", "https://example.org/"),
+        ("https://exa\u00admple.org/", "https://exa/"),
+        ("https://a.net/x?u=https://example.org/", "https://example.org/"),
+        ("a.net/x?u=https://example.org/", "https://example.org/"),
     ],
 )  # fmt: skip
 def test_what_the_user_did_not_write_as_a_host_is_not_seen(text: str, address: str) -> None:
@@ -204,7 +231,13 @@ def test_any_text_can_be_scanned_and_only_hosts_that_can_be_read_are_seen(text: 
         assert _opens(seen, f"https://[{host}]/" if ":" in host else f"https://{host}/")
 
 
-@pytest.mark.parametrize("piece", ["a", "a.", "例", "例a", "https://", "(", "a@", "http", "例a.b", "a.b/("])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("a", "a.", "例", "例a", "https://", "(", "a@", "http", "例a.b", "a.b/(", "a.bc/)", "a.bc/=https://("),
+        *("https://a.b/)/", "https://a.b→", "https://a.b/[)", "https://[::1]:", "\\nhttps://", "l·"),
+    ],
+)  # fmt: skip
 def test_the_time_to_scan_grows_with_the_length_and_no_faster(piece: str) -> None:
     start = time.process_time()
     _written(piece * (200_000 // len(piece)))
@@ -263,6 +296,8 @@ class TestByAddress:
             *("http://example.org:80/docs", "“example.org/docs”"),
             *("https://example.org/docs, https://a.net", "https://example.org/docs,https://a.net"),
             "[https://example.org/docs](https://a.net)",
+            *("https://example.org/docs।", "https://example.org/docs؟", "https://example.org/docs\\\\", "`https://example.org/docs`"),
+            *("https://example.org/docs;https://a.net", "https://example.org/docs\ufeff", "https://example.org/docs\\nx"),
         ],
     )  # fmt: skip
     def test_the_address_is_found_without_the_sentence_around_it(self, text: str) -> None:
@@ -276,6 +311,13 @@ class TestByAddress:
         seen.add_user_text("Read https://example.org/INDEX, please.")
         assert _opens(seen, "https://example.org/INDEX")
         assert not _opens(seen, "https://example.org/INDE")
+
+    def test_an_address_inside_another_belongs_to_it(self) -> None:
+        for outer in ("https://web.archive.org/web/", "https://a.net/?u=", "web.archive.org/web/", "a.net/#"):
+            seen = SeenHosts(LIMITS, "address")
+            seen.add_user_text(f"see {outer}https://example.org/docs, please")
+            assert _opens(seen, f"https://{outer.removeprefix('https://')}https://example.org/docs")
+            assert not _opens(seen, "https://example.org/docs")
 
     def test_brackets_that_belong_to_a_path_stay(self) -> None:
         seen = SeenHosts(LIMITS, "address")
