@@ -44,6 +44,19 @@ def test_the_header_is_read_as_servers_write_it(content_type: str) -> None:
         "<!--><meta charset=windows-1251>",
         '<meta name="viewport" content="x"><meta charset=windows-1251>',
         '<?xml version="1.0" encoding="windows-1251"?>',
+        '<?xml version="1.0" encoding="utf-8"?><meta charset="windows-1251">',
+        "<meta charset=unheard-of><meta charset=windows-1251>",
+        '<meta name="description" content="text/html; charset=koi8-r"><meta charset=windows-1251>',
+        '<meta content="text/html; charset=koi8-r"><meta charset=windows-1251>',
+        "<META content='text/html;charset=windows-1251' HTTP-EQUIV=content-type>",
+        "<a title='<meta charset=koi8-r>'><meta charset=windows-1251>",
+        '<meta content="a>b" name=x charset=windows-1251>',
+        "<meta charset=windows-1251 charset=koi8-r>",
+        "<meta/charset = 'windows-1251' />",
+        "<meta charset=windows-1251/>",
+        "<!doctype html><metadata charset=koi8-r><meta charset=' windows-1251 '>",
+        "</meta charset=koi8-r><meta charset=windows-1251>",
+        '<meta http-equiv=content-type content="charset=koi8-r" charset=windows-1251>',
     ],
 )
 def test_the_page_says_its_charset_in_its_first_kilobyte(head: str) -> None:
@@ -89,6 +102,24 @@ def test_labels_mean_what_pages_mean_by_them() -> None:
     assert decode("각".encode("cp949"), "text/html; charset=euc-kr") == "각"
     assert decode("镕".encode("gb18030"), "text/html; charset=gb2312") == "镕"
     assert len(CODECS) == 228
+
+
+def test_a_japanese_page_has_the_characters_that_makers_added() -> None:
+    """They stand in the standard's table of JIS X 0208 and in no codec of Python's but cp932."""
+    text = "①㈱Ⅲ№℡、髙橋・山﨑〜ｱ漢字"
+    rows = {"①": "ada1", "㈱": "adea", "Ⅲ": "adb7", "№": "ade2", "℡": "ade4", "髙": "fce2", "﨑": "f9f5"}
+    page = b"".join(
+        bytes.fromhex(rows[character]) if character in rows else character.encode("euc-jp") for character in text
+    )
+    assert decode(page, "text/html; charset=euc-jp") == text
+    assert to_utf8(page, "text/html; charset=x-euc-jp") == text.encode()
+    assert decode(b"\xff.\xad\xa1\x8e\xad\xad", "text/html; charset=euc-jp") == "\ufffd.①ｭ\ufffd"
+
+
+def test_such_characters_are_read_in_such_numbers_as_a_page_for_people_has() -> None:
+    text = decode(b"\xad\xa1" * 1_000_000, "text/html; charset=euc-jp")
+    assert text.startswith("①" * 10_000)
+    assert text.count("①") == 10_000
 
 
 @pytest.mark.parametrize("label", ["utf-7", "utf-32", "rot13", "hex", "unheard-of", ""])
