@@ -48,7 +48,9 @@ fuzz: $(VENV)/.fuzz
 		$(BIN)/python -m fuzz.$$name -runs=$(FUZZ_RUNS) -max_len=4096 fuzz/corpus/$${name#fuzz_} || exit 1; \
 	done
 
-mutants: $(VENV)/.dev
+# mutmut changes the functions of the guarded web (NAMES=seen: one module), ours its tables and patterns and the loop.
+mutants: $(VENV)/.mutants
+	$(BIN)/python -m tests.bench.function_mutants $(NAMES)
 	$(BIN)/python -m tests.bench.mutants $(NAMES)
 
 # The chat service: 500 streams, first token, stops, 10,000 short answers. On two idle cores it takes five minutes.
@@ -68,6 +70,10 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[all]' --group test --group lint
+	@touch $@
+
+$(VENV)/.mutants: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --group mutants
 	@touch $@
 
 $(VENV)/.fuzz: $(VENV)/.dev

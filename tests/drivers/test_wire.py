@@ -1,6 +1,5 @@
 """One exchange as bytes: what is sent, what is told, and every bound counted alike however the bytes were cut."""
 
-import time
 from collections.abc import Sequence
 
 import attrs
@@ -369,10 +368,8 @@ class TestBounds:
         assert _told(_chunked(b"9\r\n"), *[b"a"] * 9, bounds=SMALL) == "S B protocol"
 
     def test_two_megabytes_in_chunks_of_one_byte_are_left_where_the_bound_stands(self) -> None:
-        # 0.4 s on the machine this was written on; without the bound it is 12 s.
         data = _chunked(b"1\r\na\r\n" * 2_000_000)
         exchange = Exchange(REQUEST, BOUNDS, "x")
-        start = time.process_time()
         events: list[RequestEvent] = []
         calls = 0
         for at in range(0, len(data), 65_536):
@@ -380,7 +377,6 @@ class TestBounds:
             events += more
         assert events[-1] == Failed("x", "protocol", "a body in more than 65536 pieces")
         assert calls == 65_536 * 6 // 65_536 + 1
-        assert time.process_time() - start < 5
 
 
 _FIELDS = st.sampled_from(

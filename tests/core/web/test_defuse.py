@@ -1,7 +1,6 @@
 """Defusing: no marker and nothing invisible is left, and a quotation can still be compared."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from hostcall.tokens import MARKERS
 from hostcall.web.defuse import defuse, defuse_counted, undefuse
+from tests.growth import LINEAR, growth
 
 BRACKETED = [marker for marker in MARKERS if re.search(r"[<>\[\]|]", marker)]
 
@@ -120,7 +120,4 @@ def test_a_text_without_look_alikes_comes_back(pieces: list[str]) -> None:
     "unit", ["<", "<|", "[", "<s ", "<tool_call ", "[a", "\u200d", "é\u200b", "]<]", "<｜", "</", "\r"]
 )
 def test_the_work_is_linear(unit: str) -> None:
-    text = unit * (400_000 // len(unit))
-    begun = time.process_time()
-    undefuse(defuse(text))
-    assert time.process_time() - begun < 4.0
+    assert growth(lambda size: undefuse(defuse(unit * (size // len(unit)))), 200_000) < LINEAR
