@@ -39,10 +39,10 @@ def read_plain_head(data: bytes, bounds: Bounds) -> PlainHead | None:
         sees another part than the other. There is no leniency here that h11 does not have: no bare line feed, no folded
         line, no coding of the transfer, no second length.
     """
-    end = data.find(b"\r\n\r\n", 0, bounds.head_bytes)
-    if end < 0:
+    head, end, _ = data[: bounds.head_bytes].partition(b"\r\n\r\n")
+    if not end:
         return None
-    start, *lines = data[:end].decode("latin-1").split("\r\n")
+    start, *lines = head.decode("latin-1").split("\r\n")
     status = _START(start)
     if status is None or len(lines) > bounds.headers or int(status[1]) in _BODILESS:
         return None
@@ -61,4 +61,4 @@ def read_plain_head(data: bytes, bounds: Bounds) -> PlainHead | None:
                     return None
                 length = value
         fields.append((name, value))
-    return PlainHead(end + 4, int(status[1]), tuple(fields), None if length is None else int(length))
+    return PlainHead(len(head + end), int(status[1]), tuple(fields), None if length is None else int(length))

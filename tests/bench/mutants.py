@@ -149,11 +149,6 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
             "Sub",
         ): "less is left than a slice, and then all of it is looked at either way",
     },
-    f"{DRIVERS}/plain_head.py": {
-        ("end = data.find(", "0"): "a head does not begin with its end",
-        ("if end < 0", "Lt"): "a head does not begin with its end",
-        ("if end < 0", "0"): "a head does not begin with its end",
-    },
     "core/hostcall/answer/asking.py": {
         ('if fault.kind == "no_tools"', "'rescue'"): _KEPT,
         ('if fault.kind == "needs_reasoning"', "'reasoning'"): _KEPT,
