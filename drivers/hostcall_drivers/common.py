@@ -2,7 +2,7 @@
 
 import datetime as dt
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from hostcall.commands import Command, Finish
@@ -113,6 +113,16 @@ def said(error: BaseException) -> str:
         return repr(error)
     except Exception:  # noqa: BLE001 - whatever its author wrote
         return type(error).__name__
+
+
+def call_blocking(function: Callable[..., Any], argument: Any) -> Any:
+    """Call a blocking function. What would end a thread (another library's cancel) ends only the call."""
+    try:
+        return function(argument)
+    except BaseException as error:
+        if isinstance(error, Exception):
+            raise
+        raise RuntimeError(said(error)) from error
 
 
 def tool_content(value: Any) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Requests of the blocking driver to the operator's services: engines and search. The twin of `trio_services`."""
+"""Requests of the blocking driver to the operator's services: engines and search. The twin of `async_services`."""
 
 import contextlib
 import ssl

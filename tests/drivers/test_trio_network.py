@@ -7,14 +7,15 @@ import httpcore
 import pytest
 import trio
 
+from hostcall_drivers.async_network import AsyncStream
 from hostcall_drivers.sockets import finish_connecting, start_connecting
-from hostcall_drivers.trio_network import TrioNetwork, TrioStream
+from hostcall_drivers.trio_network import TrioNetwork
 from tests.drivers.servers import Authority, Connection, Server
 
 NAME = "docs.example.org"
 
 
-async def shaken(server: Server, authority: Authority) -> TrioStream:
+async def shaken(server: Server, authority: Authority) -> AsyncStream:
     stream = await TrioNetwork().connect_tcp("127.0.0.1", server.port)
     stream = await stream.start_tls(authority.client(), NAME)
     await stream.write(b"GET / HTTP/1.1\r\n\r\n")

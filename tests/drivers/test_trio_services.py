@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from hostcall.data import HttpRequest
+from hostcall_drivers.async_services import KEPT, AsyncServices
 from hostcall_drivers.services import Service
-from hostcall_drivers.trio_services import KEPT, TrioServices
+from hostcall_drivers.trio_network import TrioNetwork
 from tests.drivers.servers import Connection, Server
 
 REQUEST = HttpRequest("GET", "/v1/models")
@@ -34,7 +35,7 @@ def service(server: Server) -> Service:
     return Service.at(server.url, name="engine")
 
 
-async def asked(services: TrioServices, server: Server, request: HttpRequest = REQUEST) -> tuple[int, bytes]:
+async def asked(services: AsyncServices, server: Server, request: HttpRequest = REQUEST) -> tuple[int, bytes]:
     async with services.sent(service(server), request) as response:
         return response.status, b"".join([piece async for piece in response.aiter_stream()])
 
@@ -63,7 +64,7 @@ async def test_a_connection_is_used_again_where_that_is_safe(
 ) -> None:
     """What came behind a response would be taken for the next one's."""
     with serving(answer, LENGTH + b"two") as server:
-        services = TrioServices()
+        services = AsyncServices(TrioNetwork())
         assert await asked(services, server) == wanted
         assert await asked(services, server) == (200, b"two")
         assert server.accepted == (1 if kept else 2)
@@ -72,7 +73,7 @@ async def test_a_connection_is_used_again_where_that_is_safe(
 
 async def test_a_body_may_end_with_the_connection() -> None:
     with serving(b"HTTP/1.1 200 OK\r\n\r\none", close=True) as server:
-        assert await asked(TrioServices(), server) == (200, b"one")
+        assert await asked(AsyncServices(TrioNetwork()), server) == (200, b"one")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ async def test_a_body_may_end_with_the_connection() -> None:
 )
 async def test_what_came_before_a_fault_is_given_and_then_the_fault_told(answer: bytes, why: str) -> None:
     with serving(answer, close=True) as server:
-        async with TrioServices().sent(service(server), REQUEST) as response:
+        async with AsyncServices(TrioNetwork()).sent(service(server), REQUEST) as response:
             got = b""
             while len(got) < 3:
                 got += await response.read()
@@ -107,17 +108,17 @@ async def test_what_came_before_a_fault_is_given_and_then_the_fault_told(answer:
 )
 async def test_what_is_no_response_is_a_fault(answer: bytes, why: str) -> None:
     with serving(answer, close=True) as server, pytest.raises(httpcore.RemoteProtocolError, match=why):
-        await asked(TrioServices(), server)
+        await asked(AsyncServices(TrioNetwork()), server)
 
 
 async def test_a_request_that_cannot_be_sent_is_not() -> None:
     with serving(LENGTH + b"one") as server, pytest.raises(httpcore.LocalProtocolError):
-        await asked(TrioServices(), server, HttpRequest("GET", "/", (("X", "a\r\nb"),)))
+        await asked(AsyncServices(TrioNetwork()), server, HttpRequest("GET", "/", (("X", "a\r\nb"),)))
     assert server.requests == []
 
 
 async def silent(server: Server) -> None:
-    services = TrioServices()
+    services = AsyncServices(TrioNetwork())
     async with services.sent(service(server), REQUEST, 0.2) as response:
         while await response.read():
             # Whoever reads is slow, for longer than the service may be silent.
@@ -139,7 +140,7 @@ async def test_a_slow_reader_is_no_silence() -> None:
 
 async def test_a_block_that_is_left_early_closes_its_connection() -> None:
     with serving(CHUNKED + b"3\r\none\r\n", LENGTH + b"two") as server:
-        services = TrioServices()
+        services = AsyncServices(TrioNetwork())
         async with services.sent(service(server), REQUEST) as response:
             assert await response.read() == b"one"
         assert await asked(services, server) == (200, b"two")
@@ -149,7 +150,7 @@ async def test_a_block_that_is_left_early_closes_its_connection() -> None:
 
 async def test_so_many_connections_are_kept_and_no_more() -> None:
     with serving(*[LENGTH + b"one"] * (KEPT + 3)) as server:
-        services = TrioServices()
+        services = AsyncServices(TrioNetwork())
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(KEPT + 2):
                 response = await stack.enter_async_context(services.sent(service(server), REQUEST))

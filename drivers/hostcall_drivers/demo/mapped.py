@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import httpcore
 
+from hostcall_drivers.async_network import AsyncStream
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream
 from hostcall_drivers.trio_network import TrioNetwork, TrioStream
 
@@ -58,7 +59,7 @@ class MappedTrioNetwork(TrioNetwork):
         timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> TrioStream:
+    ) -> AsyncStream:
         """Connect to where the address is led."""
         self.calls.append((host, port))
         ip, to = led(self._map, host, port)

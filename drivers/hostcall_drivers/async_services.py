@@ -1,30 +1,29 @@
-"""Requests of the trio driver to the operator's services: engines and search.
+"""Requests of the async drivers to the operator's services: engines and search.
 
 Over h11 and not over httpcore's pool: five generators stand there between the socket and a piece of a body, which for a
-stream of tokens is a third of the whole cost of an answer. Its exceptions are kept, so that both drivers tell of one
+stream of tokens is a third of the whole cost of an answer. Its exceptions are kept, so that all drivers tell of one
 failure in one way.
 """
 
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
+from types import TracebackType
 from typing import TypeAlias
 
 import attrs
-import h11
 import httpcore
-import trio
 
 from hostcall.data import HttpRequest
-from hostcall_drivers.chunked import ChunkedBody
+from hostcall_drivers.async_network import AsyncNetwork, AsyncStream
 from hostcall_drivers.common import READ_BYTES
+from hostcall_drivers.loops import Loop
+from hostcall_drivers.reply import Reply
 from hostcall_drivers.services import STALE, RawHeaders, Service, service_tls_context
-from hostcall_drivers.trio_network import TrioNetwork, TrioStream
 
 KEPT = 16
 """Connections to one service that are kept while nobody uses them."""
 KEPT_SECONDS = 30.0
-HEAD_BYTES = 100 * 1024
 SLACK = 0.01
 """By what part of it a silence may last longer than was asked for: its end need not be moved for every token."""
 
@@ -36,7 +35,7 @@ Place: TypeAlias = tuple[str, str, int, str | None, ssl.SSLContext | None]
 class Link:
     """One connection to a service."""
 
-    stream: TrioStream
+    stream: AsyncStream
     fresh: bool = True
     """Whether no request was sent on it before."""
     until: float = 0.0
@@ -45,27 +44,26 @@ class Link:
     @property
     def usable(self) -> bool:
         """Whether it may be used again: what has come on a silent connection is its end."""
-        return self.fresh or (trio.current_time() < self.until and not self.stream.get_extra_info("is_readable"))
+        return self.fresh or (self.stream.loop.now() < self.until and not self.stream.get_extra_info("is_readable"))
 
 
 @attrs.define(eq=False)
 class Response:
     """A service's response: its head, and its body as it comes."""
 
-    status: int
-    headers: RawHeaders
-    stream: TrioStream
-    _wire: h11.Connection
-    _chunks: ChunkedBody | None
-    """Reads the body, where it comes in chunks."""
-    _keeps: bool
-    """Whether the service keeps the connection afterwards."""
-    _silence: "_Silence"
-    _came: bytes = b""
-    """What came behind the head."""
-    _ended: bool = False
-    _broken: str = ""
-    """What is wrong behind the bytes that were given last. Not an exception: its frames would hold what holds it."""
+    stream: AsyncStream
+    _reply: Reply
+    _silence: "Silence"
+
+    @property
+    def status(self) -> int:
+        """The status of the head."""
+        return self._reply.status
+
+    @property
+    def headers(self) -> RawHeaders:
+        """The fields of the head."""
+        return self._reply.headers
 
     async def read(self) -> bytes:
         """Return what has come of the body, at least a byte; empty at its end.
@@ -73,57 +71,16 @@ class Response:
         Raises:
             httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException: It broke off.
         """
-        if self._broken:
-            raise httpcore.RemoteProtocolError(self._broken)
-        if self._ended:
-            return b""
-        return await (self._read_events() if self._chunks is None else self._read_chunks(self._chunks))
-
-    async def _read_chunks(self, chunks: ChunkedBody) -> bytes:
-        data, self._came = self._came, b""
-        while True:
-            body = chunks.feed(data)
-            self._ended = chunks.ended
-            self._broken = chunks.fault
-            if body or self._ended:
-                return body
-            if not self._broken:
-                data = await self._more()
-                self._broken = "" if data else "the service closed the connection in its reply"
-            if self._broken:
-                raise httpcore.RemoteProtocolError(self._broken)
-
-    async def _read_events(self) -> bytes:
-        pieces: list[bytes] = []
-        while True:
-            try:
-                event = _event(self._wire)
-            except httpcore.RemoteProtocolError as error:
-                self._broken = str(error)
-                if not pieces:
-                    raise
-                break
-            if isinstance(event, h11.Data):
-                pieces.append(bytes(event.data))
-            elif event is h11.NEED_DATA:
-                if pieces:
-                    break
-                _receive(self._wire, await self._more())
-            else:
-                self._ended = True
-                break
-        return b"".join(pieces)
-
-    async def _more(self) -> bytes:
-        self._silence.begin()
-        return await self.stream.read(READ_BYTES)
+        reply = self._reply
+        while (data := reply.read()) is None:
+            self._silence.begin()
+            reply.feed(await self.stream.read(READ_BYTES))
+        return data
 
     @property
     def reusable(self) -> bool:
         """Whether another request can be sent on its connection."""
-        if not (self._ended and self._keeps):
-            return False
-        return not (self._wire.trailing_data[0] if self._chunks is None else self._chunks.rest)
+        return self._reply.reusable
 
     def pause(self) -> None:
         """Let time pass that is not the service's, until the next read: whoever reads is slow."""
@@ -143,38 +100,52 @@ class Response:
         return data
 
 
-class _Silence:
+class Silence:
     """How long a service may be silent: a scope around the exchange whose end is moved while something is waited for.
 
     Args:
+        loop: Whose time it is.
         seconds: How long; None for as long as it likes.
     """
 
-    def __init__(self, seconds: float | None) -> None:
-        self.scope = trio.CancelScope()
+    def __init__(self, loop: Loop, seconds: float | None) -> None:
+        self._now = loop.now
+        self._scope = loop.scope()
         self._seconds = seconds
+
+    def __enter__(self) -> "Silence":
+        self._scope.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scope.__exit__(kind, error, trace)
+        if self._scope.cancelled_caught:
+            raise httpcore.ReadTimeout("silent")
 
     def begin(self) -> None:
         """Count from now on."""
         if self._seconds is not None:
-            now = trio.current_time()
-            if not now + self._seconds <= self.scope.deadline <= now + self._seconds * (1 + SLACK):
-                self.scope.deadline = now + self._seconds * (1 + SLACK)
+            now = self._now()
+            if not now + self._seconds <= self._scope.deadline <= now + self._seconds * (1 + SLACK):
+                self._scope.deadline = now + self._seconds * (1 + SLACK)
 
     def pause(self) -> None:
         """Let time pass that is not the service's: whoever reads is slow."""
-        self.scope.deadline = float("inf")
+        self._scope.deadline = float("inf")
 
 
-class TrioServices:
+class AsyncServices:
     """The connections to the services, kept from request to request.
 
     Args:
+        network: What connects.
         tls: TLS for those that bring none of their own; None: the system's authorities.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self.network = TrioNetwork()
+    def __init__(self, network: AsyncNetwork, tls: ssl.SSLContext | None = None) -> None:
+        self.network = network
         self._tls = tls
         self._kept: dict[Place, list[Link]] = {}
 
@@ -191,8 +162,7 @@ class TrioServices:
         Raises:
             httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException: There was no response.
         """
-        silence = _Silence(idle)
-        with silence.scope:
+        with Silence(self.network.loop, idle) as silence:
             place = self._place(service)
             response = await self._response(place, service, request, silence, idle)
             try:
@@ -201,22 +171,23 @@ class TrioServices:
                 response.stream.close()
                 raise
             self._done_with(response, place)
-        if silence.scope.cancelled_caught:
-            raise httpcore.ReadTimeout("silent")
 
     async def _response(
-        self, place: Place, service: Service, request: HttpRequest, silence: _Silence, idle: float | None
+        self, place: Place, service: Service, request: HttpRequest, silence: Silence, idle: float | None
     ) -> Response:
         while True:
+            reply = Reply(service, request)
             link = self._again(place) or await self._connected(service, place[4], idle)
             try:
-                return await _asked(link, service, request, silence, idle)
+                await _asked(link.stream, reply, silence, idle)
             except BaseException as error:
                 link.stream.close()
                 if link.fresh or not isinstance(error, STALE):
                     raise
                 # It met the end of a kept connection: llama-server says that it keeps one and closes it after a
                 # stream. Such a request is sent again, as every client of HTTP does (RFC 9112 §9.3.1).
+            else:
+                return Response(link.stream, reply, silence)
 
     def _again(self, place: Place) -> Link | None:
         """Return a connection that was kept, the one used last first."""
@@ -241,7 +212,7 @@ class TrioServices:
         """Keep a connection whose response was read to its end; close any other."""
         links = self._kept.setdefault(place, [])
         if response.reusable and len(links) < KEPT:
-            links.append(Link(response.stream, fresh=False, until=trio.current_time() + KEPT_SECONDS))
+            links.append(Link(response.stream, fresh=False, until=self.network.loop.now() + KEPT_SECONDS))
         else:
             response.stream.close()
 
@@ -261,47 +232,10 @@ class TrioServices:
         self._kept.clear()
 
 
-async def _asked(link: Link, service: Service, request: HttpRequest, silence: _Silence, idle: float | None) -> Response:
-    """Send a request, and return the response once its head is there."""
-    wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
-    try:
-        head = h11.Request(method=request.method, target=service.target(request), headers=service.headers(request))
-        pieces = [wire.send(head), wire.send(h11.Data(data=request.body)), wire.send(h11.EndOfMessage())]
-    except h11.LocalProtocolError as error:
-        raise httpcore.LocalProtocolError(str(error)) from error
+async def _asked(stream: AsyncStream, reply: Reply, silence: Silence, idle: float | None) -> None:
+    """Send a request, and wait for the head of its reply."""
     with contextlib.suppress(httpcore.WriteError):  # a service may answer, and close, before it has read all
-        await link.stream.write(b"".join(piece or b"" for piece in pieces), idle)
-    while True:
-        event = _event(wire)
-        if isinstance(event, h11.Response):
-            fields = event.headers
-            bodiless = event.status_code in (204, 304)
-            framed = not bodiless and any(name == b"transfer-encoding" for name, _ in fields)
-            ends = bodiless or framed or any(name == b"content-length" for name, _ in fields)
-            closes = any(name == b"connection" and b"close" in value.lower() for name, value in fields)
-            return Response(
-                status=event.status_code,
-                headers=fields.raw_items(),
-                stream=link.stream,
-                wire=wire,
-                chunks=ChunkedBody() if framed else None,
-                keeps=ends and not closes and event.http_version != b"1.0",
-                silence=silence,
-                came=wire.trailing_data[0] if framed else b"",
-            )
-        if event is h11.NEED_DATA:  # else an answer before the answer, of which nothing is needed
-            silence.begin()
-            _receive(wire, await link.stream.read(READ_BYTES))
-
-
-def _event(wire: h11.Connection) -> object:
-    try:
-        return wire.next_event()
-    except h11.RemoteProtocolError as error:
-        raise httpcore.RemoteProtocolError(str(error)) from error
-
-
-def _receive(wire: h11.Connection, data: bytes) -> None:
-    if not data and wire.their_state is h11.SEND_RESPONSE:
-        raise httpcore.RemoteProtocolError("the service closed the connection without a response")
-    wire.receive_data(data)
+        await stream.write(reply.to_send, idle)
+    while not reply.read_head():
+        silence.begin()
+        reply.feed(await stream.read(READ_BYTES))
