@@ -5,15 +5,18 @@ small and strict: what no browser would read the same way, or what cannot be rea
 """
 
 import re
+import unicodedata
 from urllib.parse import quote
 
 import attrs
+import idna
 
 from hostcall.web.page_blocks import Link
 from hostcall.web.page_style import words
 
-_ADDRESS = re.compile(r"(https?)://([a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
-                      r"(/[^?#]*)?(?:\?([^#]*))?(?:#.*)?", re.DOTALL | re.IGNORECASE)  # fmt: skip
+_LETTER = "[a-z0-9_\u00a1-\U0010ffff]"
+_ADDRESS = re.compile(rf"(https?)://({_LETTER}(?:(?:{_LETTER}|[.-]){{0,252}}{_LETTER})?\.?|\[[0-9a-f:.]{{2,45}}\])"
+                      r"(?::([0-9]{0,5}))?(/[^?#]*)?(?:\?([^#]*))?(?:#.*)?", re.DOTALL | re.IGNORECASE)  # fmt: skip
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2064\ufffd\ud800-\udfff]")
 _STRIPPED = "".join(map(chr, range(0x21)))
@@ -83,8 +86,11 @@ def page_links(
     ranked = sorted(links, key=lambda link: (-_score(link, main, directory), link.order))
     found: dict[str, str] = {}
     seen = {_key(page)}
+    shown = _shown(page.site)
     for link in ranked:
         place = _resolved(link.href, origin, utf8=utf8)
+        if place is not None and place.site == shown != page.site:
+            place = attrs.evolve(place, host=place.host.replace(shown, page.site))
         if place is None or place.site != page.site or _ASSETS.search(place.path):
             continue
         key = _key(place)
@@ -98,6 +104,14 @@ def page_links(
 
 def _key(place: _Place) -> str:
     return place.path if place.query is None else f"{place.path}?{place.query}"
+
+
+def _shown(site: str) -> str:
+    """Return the name of a site as people write it, which is how links to a name outside ASCII are written too."""
+    try:
+        return idna.decode(site)
+    except idna.IDNAError:
+        return site
 
 
 def _score(link: Link, main: tuple[int, int], directory: str) -> int:
@@ -151,9 +165,10 @@ def _absolute(address: str, *, utf8: bool = True) -> _Place | None:
         return None
     scheme, host, port, path, query = found.groups()
     scheme = scheme.lower()
-    if port is not None and port != _DEFAULT_PORTS[scheme]:
+    if port and port != _DEFAULT_PORTS[scheme]:
         return None
-    return _place(scheme, host.lower(), path or "/", query, utf8=utf8)
+    host = unicodedata.normalize("NFC", host.lower()).removesuffix(".")
+    return _place(scheme, host, path or "/", query, utf8=utf8)
 
 
 def _place(scheme: str, host: str, path: str, query: str | None, *, utf8: bool) -> _Place | None:

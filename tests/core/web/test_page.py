@@ -582,6 +582,32 @@ class TestLinks:
             f"{site}/spaced/x", f"{site}/guide/y", f"{site}/guide/",
         }  # fmt: skip
 
+    @pytest.mark.parametrize(
+        ("site", "hrefs", "links"),
+        [
+            ("my_bucket.example.org", ["b", "https://my_bucket.example.org/c"], ["b", "c"]),
+            (
+                "xn--bcher-kva.de",
+                ["b", "https://BÜCHER.de/c", "//bu\u0308cher.de/d", "http://bücher.de./e", "//bücher.de.evil.net/f"],
+                ["b", "c", "d", "e"],
+            ),
+            ("example.org", ["//example.org./b", "https://example.org:/c", "//example.org../d"], ["b", "c"]),
+            ("1.1.1.1", ["b", "//1.1.1.1/c", "//1.1.1.10/d"], ["b", "c"]),
+            ("[2606:4700::1111]", ["b", "//[2606:4700::1111]/c", "//[2606:4700::1112]/d"], ["b", "c"]),
+        ],
+    )  # fmt: skip
+    def test_the_site_of_every_kind_of_host_is_known_as_pages_write_it(
+        self, site: str, hrefs: list[str], links: list[str]
+    ) -> None:
+        html = "".join(f'<p>text <a href="{href}">a link</a>' for href in hrefs)
+        read = read_page(html.encode(), "text/html; charset=utf-8", f"https://{site}/a", max_chars=1000)
+        assert sorted(read.links) == [f"https://{site}/{link}" for link in links]
+
+    def test_the_www_of_a_name_that_people_write_in_letters_is_its_site(self) -> None:
+        html = "<p>text <a href='https://www.bücher.de/c'>a link</a>".encode()
+        read = read_page(html, "text/html; charset=utf-8", "https://xn--bcher-kva.de/", max_chars=1000)
+        assert read.links == ("https://www.xn--bcher-kva.de/c",)
+
     def test_the_base_of_the_page_counts(self) -> None:
         assert page("<base href=/b/><base href=/c/><a href=x>link").links == ("https://docs.example.org/b/x",)
         assert page("<base href=https://evil.example/><a href=x>link").links == ()
