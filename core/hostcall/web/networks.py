@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -20,12 +20,16 @@ _CONTACT = re.compile(r"[!-'*-\[\]-~][ !-'*-\[\]-~]{0,199}", re.ASCII)
 
 _EMBEDDING = (
     (ipaddress.IPv6Network("64:ff9b::/96"), 0),  # NAT64, RFC 6052 §2.1
-    (ipaddress.IPv6Network("64:ff9b:1::/48"), 0),  # NAT64 for local use, RFC 8215
     (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # mapped, RFC 4291 §2.5.5.2
     (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),  # translated, RFC 2765
     (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4, RFC 3056
 )
 """Prefixes under which an address means an IPv4 address, and how many bits to the right of it there are."""
+
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
+"""RFC 8215: under which prefix in it, and so where in it the IPv4 address stands, is the operator's to say."""
+_AFTER_PREFIX = frozenset({48, 56, 64})
+"""The lengths of a prefix there which the IPv4 address follows at once (RFC 6052 §2.2). Else it stands at the end."""
 
 
 @attrs.frozen
@@ -65,6 +69,8 @@ class Networks:
     _own: _Both
     _deny_hosts: tuple[str, ...]
     _allow_hosts: tuple[str, ...]
+    _local_nat64: tuple[ipaddress.IPv6Network, ...] = ()
+    """What the operator opens of the block that is for NAT64 in one's own network."""
 
     @classmethod
     def of(cls, web: Web, deny_networks: Iterable[str] = ()) -> "Networks":
@@ -85,6 +91,11 @@ class Networks:
             _Both.of(deny_networks, "deny_networks of the driver"),
             tuple(_pattern(text, "deny_hosts") for text in web.deny_hosts),
             tuple(_pattern(text, "allow_hosts") for text in web.allow_hosts),
+            tuple(
+                network
+                for network in (_network(text, "allow_networks") for text in web.allow_networks)
+                if isinstance(network, ipaddress.IPv6Network) and network.overlaps(_LOCAL_NAT64)
+            ),
         )
 
     def refuse_host(self, host: str) -> Refused | None:
@@ -110,18 +121,26 @@ class Networks:
         if address in self._refused:
             return False
         if address in self._opened:
-            inner = _embedded(address)
-            return inner is None or self.opens(inner)
+            return all(self.opens(inner) for inner in self._embedded(address))
         return address not in self._own and is_public(address)
 
+    def _embedded(self, address: IpAddress) -> Iterator[ipaddress.IPv4Address]:
+        """Yield the IPv4 address that `address` means, if it means one; each that it may mean, if that is not sure."""
+        if address.version == 6:
+            for prefix, shift in _EMBEDDING:
+                if address in prefix:
+                    yield ipaddress.IPv4Address(int(address) >> shift & 0xFFFFFFFF)
+            for network in self._local_nat64:
+                if address in _LOCAL_NAT64 and address in network:
+                    yield _translated(address, max(network.prefixlen, _LOCAL_NAT64.prefixlen))
 
-def _embedded(address: IpAddress) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that `address` means, or None when it is one itself or means none."""
-    if address.version == 6:
-        for prefix, shift in _EMBEDDING:
-            if address in prefix:
-                return ipaddress.IPv4Address(int(address) >> shift & 0xFFFFFFFF)
-    return None
+
+def _translated(address: ipaddress.IPv6Address, length: int) -> ipaddress.IPv4Address:
+    """Return the IPv4 address that stands behind a NAT64 prefix of `length` bits: the ninth byte is left out."""
+    if length not in _AFTER_PREFIX:
+        return ipaddress.IPv4Address(address.packed[12:])
+    behind = address.packed[length // 8 : 8] + address.packed[9:]
+    return ipaddress.IPv4Address(behind[:4])
 
 
 def _network(text: str, setting: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

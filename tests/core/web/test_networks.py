@@ -64,7 +64,17 @@ def test_what_the_operator_refuses_stays_refused_inside_what_the_operator_opens(
     ("prefix", "public", "inside"),
     [
         ("64:ff9b::/96", "64:ff9b::5db8:d70e", ["64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::5db8:d70e"]),
-        ("64:ff9b:1::/48", "64:ff9b:1::5db8:d70e", ["64:ff9b:1::a00:1", "64:ff9b::5db8:d70e"]),
+        ("64:ff9b:1::/96", "64:ff9b:1::5db8:d70e", ["64:ff9b:1::a00:1", "64:ff9b::5db8:d70e"]),
+        ("64:ff9b:1:7:8::/80", "64:ff9b:1:7:8::5db8:d70e", ["64:ff9b:1:7:8::a00:1"]),
+        # RFC 6052 §2.4 has the layouts: behind a short prefix the address stands at once, around the ninth byte.
+        (
+            "64:ff9b:1::/48",
+            "64:ff9b:1:5db8:d7:e00::",
+            ["64:ff9b:1:7f00:0:100::", "64:ff9b:1:a00:0:100:5db8:d70e", "64:ff9b:1::5db8:d70e", "64:ff9b:1::"],
+        ),
+        ("64:ff9b:1:7f00::/56", "64:ff9b:1:7f5d:b8:d70e::", ["64:ff9b:1:7f7f:0:1::", "64:ff9b:1:7f0a:0:1:5db8:d70e"]),
+        ("64:ff9b:1:7::/64", "64:ff9b:1:7:5d:b8d7:e00::", ["64:ff9b:1:7:7f:0:100::", "64:ff9b:1:7:a:0:15d:b8d7"]),
+        ("64:ff9b::/32", "64:ff9b::5db8:d70e", ["64:ff9b:1:7f00:0:100:5db8:d70e", "64:ff9b::7f00:1"]),
         ("::ffff:0:0/96", "::ffff:5db8:d70e", ["::ffff:7f00:1", "::ffff:10.0.0.1"]),
         ("::ffff:0:0:0/96", "::ffff:0:5db8:d70e", ["::ffff:0:7f00:1"]),
         ("2002::/16", "2002:5db8:d70e::1", ["2002:7f00:1::", "2002:a00:1::5db8:d70e"]),
@@ -78,6 +88,12 @@ def test_an_opened_prefix_of_ipv4_addresses_opens_what_is_public_inside_and_noth
     assert not any(_opens(networks, text) for text in inside)
     both = Networks.of(Web(allow_networks=(prefix, "10.0.0.0/8")))
     assert _opens(both, "::ffff:10.0.0.1") == (prefix == "::ffff:0:0/96")
+
+
+def test_where_two_opened_prefixes_overlap_each_reading_must_be_public() -> None:
+    address = "64:ff9b:1:5db8:a::"  # 93.184.10.0 behind the first, 10.0.0.0 behind the second
+    assert _opens(Networks.of(Web(allow_networks=("64:ff9b:1::/48",))), address)
+    assert not _opens(Networks.of(Web(allow_networks=("64:ff9b:1::/48", "64:ff9b:1:5db8::/64"))), address)
 
 
 def test_a_single_address_is_a_network_too() -> None:
