@@ -1,12 +1,13 @@
 """The drivers: they carry out what the core asks, report what happened, and decide nothing.
 
-`TrioDriver` for trio, `SyncDriver` for blocking programs. Each is imported when it is first asked for, so that one can
-be used without the libraries of the other.
+`TrioDriver` for trio, `AsyncioDriver` for asyncio, `SyncDriver` for blocking programs. Each is imported when it is
+first asked for, so that one can be used without the libraries of the others.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hostcall_drivers.asyncio import AsyncioDriver
     from hostcall_drivers.engines import EngineAt, Engines, known_rows
     from hostcall_drivers.functions import FunctionTool, tool
     from hostcall_drivers.journal import Journal, SystemdHandler
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from hostcall_drivers.trio import TrioDriver
 
 __all__ = [
+    "AsyncioDriver",
     "EngineAt",
     "Engines",
     "FunctionTool",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncioDriver": "asyncio",
     "EngineAt": "engines",
     "Engines": "engines",
     "known_rows": "engines",

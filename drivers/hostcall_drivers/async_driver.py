@@ -91,8 +91,9 @@ class AsyncDriver:
 
         Raises:
             SettingsError: The answer has a tool without a handler, the web on and the driver no search service, or an
-                engine that the driver does not have.
+                engine that the driver does not have; or the loop that runs cannot wait for sockets.
         """
+        self.loop.ready()
         check_handlers(answer, self.handlers, self.search)
         engine_at(answer, self.engines)
         # What the reader's own block raises is its own, and not wrapped for having been raised in here.
@@ -111,8 +112,9 @@ class AsyncDriver:
         Gives status, headers and, by `aiter_stream`, the body. What fails is one of httpcore's own exceptions.
 
         Raises:
-            SettingsError: There is no engine of that name.
+            SettingsError: There is no engine of that name, or the loop that runs cannot wait for sockets.
         """
+        self.loop.ready()
         async with self.services.sent(self.engines.named(engine).service, request) as response:
             yield response
 

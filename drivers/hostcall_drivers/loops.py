@@ -5,7 +5,7 @@ a token passes, the call goes straight to the library.
 """
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Protocol
@@ -43,7 +43,7 @@ class Lot(Protocol):
 class Tasks(Protocol):
     """What runs beside a block."""
 
-    def start_soon(self, function: Callable[..., Awaitable[Any]], /, *arguments: Any) -> None: ...
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], /, *arguments: Any) -> None: ...
 
 
 class Loop(Protocol):
@@ -53,6 +53,14 @@ class Loop(Protocol):
     """What a wait for a socket raises when the network is at fault, or the socket was closed."""
     cancelled: type[BaseException]
     """What is raised where a task is cancelled."""
+
+    def ready(self) -> None:
+        """Check that what runs can wait for sockets.
+
+        Raises:
+            SettingsError: It cannot.
+        """
+        ...
 
     def now(self) -> float:
         """Return its time, which deadlines are of."""

@@ -6,6 +6,7 @@ because the core is told of a capacity of one. `cancel` may be called from any t
 
 import contextlib
 import datetime as dt
+import functools
 import inspect
 import queue
 import secrets
@@ -52,6 +53,7 @@ from hostcall.events import (
 from hostcall.record.recording import Started
 from hostcall_drivers import resolve
 from hostcall_drivers.common import (
+    LOOKUPS,
     READ_BYTES,
     WORKERS,
     Recorder,
@@ -68,7 +70,6 @@ from hostcall_drivers.common import (
 from hostcall_drivers.engines import Engines
 from hostcall_drivers.functions import Handlers, handlers_of
 from hostcall_drivers.journal import Journal
-from hostcall_drivers.lookups import Lookups
 from hostcall_drivers.reads import Together
 from hostcall_drivers.services import (
     Service,
@@ -78,6 +79,7 @@ from hostcall_drivers.services import (
 )
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream, Wakeable
 from hostcall_drivers.sync_services import SyncServices
+from hostcall_drivers.threads import Threads
 from hostcall_drivers.wire import Exchange
 
 Resolver: TypeAlias = Callable[[str], Sequence[str]]
@@ -137,7 +139,8 @@ class SyncDriver:
         self.page_tls = page_tls
         self.deny_networks = tuple(resolve.own_networks() if deny_networks is None else deny_networks)
         self.workers = threading.BoundedSemaphore(WORKERS)
-        self.lookups = Lookups(resolver or resolve.look_up)
+        self.resolver = resolver or resolve.look_up
+        self.lookups = Threads("lookup", LOOKUPS)
         self.services = SyncServices(services_tls)
 
     @contextlib.contextmanager
@@ -341,9 +344,13 @@ class Run:
 
     def _resolve(self, request: Resolve) -> RequestEvent:
         """Look a name up in a thread, which is left behind when it takes too long."""
-        lookup = self._driver.lookups.start(request.host)
+        answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
+        lookup = self._driver.lookups.start(
+            functools.partial(self._driver.resolver, request.host),
+            lambda found, error: answers.put(error or found),
+        )
         try:
-            answer = self._wait_for(lookup.answers, request.deadline)
+            answer = self._wait_for(answers, request.deadline)
         except queue.Empty:
             lookup.given_up = True
             return Failed(request.id, "timeout", "the lookup did not return")

@@ -21,6 +21,9 @@ class TrioLoop:
     after_read = staticmethod(trio.lowlevel.cancel_shielded_checkpoint)
     closing = staticmethod(trio.lowlevel.notify_closing)
 
+    def ready(self) -> None:
+        """Go on: trio waits for sockets everywhere."""
+
     def scope(self, deadline: float = float("inf")) -> trio.CancelScope:
         """Return a scope."""
         return trio.CancelScope(deadline=deadline)

@@ -10,6 +10,7 @@ servers are measured first: a gigabyte of zeros as gzip, and a body in chunks of
 a fetching process that has done nothing else. The exit status is 1 when a target is missed.
 """
 
+import asyncio
 import datetime as dt
 import gc
 import gzip
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import attrs
 import trio
@@ -39,7 +41,9 @@ from hostcall.web.networks import Networks
 from hostcall.web.request import page_bounds, page_request
 from hostcall.web.seen import SeenHosts
 from hostcall.web.settings import Web
-from hostcall_drivers.demo.mapped import MappedSyncNetwork, MappedTrioNetwork
+from hostcall_drivers.async_driver import AsyncDriver
+from hostcall_drivers.asyncio import AsyncioDriver
+from hostcall_drivers.demo.mapped import MappedAsyncioNetwork, MappedSyncNetwork, MappedTrioNetwork
 from hostcall_drivers.journal import Journal
 from hostcall_drivers.sync import SyncDriver
 from hostcall_drivers.trio import TrioDriver
@@ -253,28 +257,38 @@ def guarded_trio(site: Site, path: str, count: int) -> list[Fetched | Refused]:
     """Fetch with the trio driver."""
     pages = Pages(path, count)
     network = MappedTrioNetwork(lambda ip, port: ("127.0.0.1", site.port))
-
-    async def look_up(host: str) -> Sequence[str]:
-        return (PUBLIC_V4,)
-
-    async def main() -> None:
-        driver = TrioDriver(
-            "http://127.0.0.1:9",
-            network=network,
-            resolver=look_up,
-            page_tls=site.client,
-            journal=_JOURNAL,
-            deny_networks=(),
-        )
-        async with driver, driver.run(pages) as notices:
-            async for _ in notices:
-                raise AssertionError("a fetch shows nothing")
-
-    trio.run(main)
+    driver = TrioDriver("http://127.0.0.1:9", network=network, **_settings(site))
+    trio.run(_fetch, driver, pages)
     return pages.results
 
 
-GUARDED: dict[str, Callable[[Site, str, int], list[Fetched | Refused]]] = {"trio": guarded_trio, "sync": guarded_sync}
+def guarded_asyncio(site: Site, path: str, count: int) -> list[Fetched | Refused]:
+    """Fetch with the asyncio driver."""
+    pages = Pages(path, count)
+    network = MappedAsyncioNetwork(lambda ip, port: ("127.0.0.1", site.port))
+    driver = AsyncioDriver("http://127.0.0.1:9", network=network, **_settings(site))
+    asyncio.run(_fetch(driver, pages))
+    return pages.results
+
+
+def _settings(site: Site) -> dict[str, Any]:
+    async def look_up(host: str) -> Sequence[str]:
+        return (PUBLIC_V4,)
+
+    return {"resolver": look_up, "page_tls": site.client, "journal": _JOURNAL, "deny_networks": ()}
+
+
+async def _fetch(driver: AsyncDriver, pages: Pages) -> None:
+    async with driver, driver.run(pages) as notices:
+        async for _ in notices:
+            raise AssertionError("a fetch shows nothing")
+
+
+GUARDED: dict[str, Callable[[Site, str, int], list[Fetched | Refused]]] = {
+    "trio": guarded_trio,
+    "asyncio": guarded_asyncio,
+    "sync": guarded_sync,
+}
 
 
 # The measurements.
@@ -348,11 +362,13 @@ def main() -> int:
                 seconds, megabytes, told = cost(site, kind, path)
                 missed += seconds > most or megabytes > room
                 figures = f"{seconds * 1000:4.0f} ms of CPU (at most {most * 1000:g}), {megabytes:4.1f} MB ({room:g})"
-                print(f"{path[1:]:<7} {kind}  {figures}: {told}", flush=True)
+                print(f"{path[1:]:<7} {kind:<7}  {figures}: {told}", flush=True)
         for kind, path, count, least in (
             ("trio", "/small", SMALL_A_ROUND, LEAST_RATE),
+            ("asyncio", "/small", SMALL_A_ROUND, None),
             ("sync", "/small", SMALL_A_ROUND, LEAST_RATE),
             ("trio", "/large", LARGE_A_ROUND, LEAST_SPEED),
+            ("asyncio", "/large", LARGE_A_ROUND, None),
             ("sync", "/large", LARGE_A_ROUND, None),
         ):
             plain, guard, ratio = compare(site, kind, path, count)
@@ -363,7 +379,7 @@ def main() -> int:
             missed += least is not None and ratio < least
             target = "" if least is None else f" (at least {least})"
             figures = f"{of_guard:4.0f} {unit}, floor {of_floor:4.0f}: ratio {ratio:.2f}{target}"
-            print(f"{path[1:]:<7} {kind}  {figures}", flush=True)
+            print(f"{path[1:]:<7} {kind:<7}  {figures}", flush=True)
     print("all targets met" if not missed else f"{missed} targets missed")
     return int(missed > 0)
 

@@ -18,7 +18,9 @@ STATEMENTS = {
     "from hostcall import Answer": "from hostcall import Answer",
     "from hostcall_drivers import SyncDriver": "from hostcall_drivers import SyncDriver",
     "from hostcall_drivers import TrioDriver": "from hostcall_drivers import TrioDriver",
+    "from hostcall_drivers import AsyncioDriver": "from hostcall_drivers import AsyncioDriver",
     "import trio": "import trio",
+    "import asyncio": "import asyncio",
 }
 
 

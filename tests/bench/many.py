@@ -1,10 +1,11 @@
-"""``python -m tests.bench.many``: 200 answers at once at 50 tokens a second each, on one trio driver.
+"""``python -m tests.bench.many``: 200 answers at once at 50 tokens a second each, on one driver; trio, then asyncio.
 
-Prints the share of a core that the driver's process takes while they stream, and the memory that an answer holds
-beside its text. The engine is scripted and runs in a process of its own. The exit status is 1 when it takes more than
-40 % of a core, or an answer more than 100 kB.
+Prints for each the share of a core that the driver's process takes while they stream, and the memory that an answer
+holds beside its text. The engine is scripted and runs in a process of its own. The exit status is 1 when it takes more
+than 40 % of a core, or an answer more than 100 kB.
 """
 
+import asyncio
 import contextlib
 import gc
 import multiprocessing
@@ -19,7 +20,9 @@ from collections.abc import Iterator
 import trio
 
 from hostcall import Answer, Finish, Limits, ShowText
-from hostcall_drivers import TrioDriver
+from hostcall_drivers import AsyncioDriver, TrioDriver
+from hostcall_drivers.async_driver import AsyncDriver
+from hostcall_drivers.loops import Loop
 from tests.bench.stream import events, read_request
 
 ANSWERS = 200
@@ -80,11 +83,12 @@ def engine() -> Iterator[str]:
 class Load:
     """All answers at once, and what they cost while all of them stream."""
 
-    def __init__(self) -> None:
-        self.begun = self.ended = self.characters = 0
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.begun = self.ended = self.over = self.characters = 0
         self.share = self.bytes = 0.0
 
-    async def answer(self, driver: TrioDriver) -> None:
+    async def answer(self, driver: AsyncDriver) -> None:
         """Run one answer to its end."""
         size = 0
         async with driver.run(Answer(QUESTION, limits=LIMITS)) as notices:
@@ -95,15 +99,16 @@ class Load:
                     self.characters += len(notice.text)
                 elif isinstance(notice, Finish):
                     self.ended += notice.result.why_stopped == "answered"
+        self.over += 1
 
     async def watch(self, *, memory: bool) -> None:
         """Measure from the moment that all stream until shortly before the first ends."""
         gc.collect()
         before = tracemalloc.get_traced_memory()[0] if memory else 0
         while self.begun < ANSWERS:
-            await trio.sleep(0.05)
+            await self.loop.sleep(0.05)
         cpu, characters = time.process_time(), self.characters
-        await trio.sleep(SECONDS * 0.5)
+        await self.loop.sleep(SECONDS * 0.5)
         # By what came and not by the clock: on a busy machine less comes.
         seconds = (self.characters - characters) / (WORD * TOKENS_A_SECOND * ANSWERS)
         self.share = (time.process_time() - cpu) / seconds
@@ -112,28 +117,43 @@ class Load:
             # Its text is held twice at the most: as shown, and as it came.
             self.bytes = (tracemalloc.get_traced_memory()[0] - before - 2 * self.characters) / ANSWERS
 
-    async def run(self, url: str, *, memory: bool) -> None:
+    async def run(self, driver: AsyncDriver, *, memory: bool) -> None:
         """Run all."""
-        async with TrioDriver(url, "http://127.0.0.1:9", deny_networks=()) as driver, trio.open_nursery() as nursery:
-            nursery.start_soon(lambda: self.watch(memory=memory))
+        async with driver, self.loop.beside() as tasks:
+            tasks.start_soon(lambda: self.watch(memory=memory))
             for _ in range(ANSWERS):
-                nursery.start_soon(self.answer, driver)
+                tasks.start_soon(self.answer, driver)
+            while self.over < ANSWERS:
+                await self.loop.sleep(0.05)
+
+
+def loaded(kind: str, url: str, *, memory: bool) -> Load:
+    """Run all on a driver, and return what they cost."""
+    driver = (TrioDriver if kind == "trio" else AsyncioDriver)(url, "http://127.0.0.1:9", deny_networks=())
+    load = Load(driver.loop)
+    if kind == "trio":
+        trio.run(lambda: load.run(driver, memory=memory))
+    else:
+        asyncio.run(load.run(driver, memory=memory))
+    return load
 
 
 def main() -> int:
-    """Print the two figures, each from a run of its own: tracing memory takes time."""
+    """Print the two figures of each driver, each from a run of its own: tracing memory takes time."""
     with contextlib.suppress(AttributeError, OSError):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    with engine() as url:
-        load = Load()
-        trio.run(lambda: load.run(url, memory=False))
-        tracemalloc.start()
-        traced = Load()
-        trio.run(lambda: traced.run(url, memory=True))
-        tracemalloc.stop()
-    print(f"{ANSWERS} answers at {TOKENS_A_SECOND} tokens/s: {load.share:.0%} of a core, {load.ended} whole")
-    print(f"an answer holds {traced.bytes / 1000:.1f} kB beside its text")
-    good = load.ended == ANSWERS and load.share < MOST_OF_A_CORE and traced.bytes < MOST_BYTES
+    good = True
+    for kind in ("trio", "asyncio"):
+        with engine() as url:
+            load = loaded(kind, url, memory=False)
+            tracemalloc.start()
+            traced = loaded(kind, url, memory=True)
+            tracemalloc.stop()
+        print(
+            f"{kind}: {ANSWERS} answers at {TOKENS_A_SECOND} tokens/s: {load.share:.0%} of a core, {load.ended} whole"
+        )
+        print(f"{kind}: an answer holds {traced.bytes / 1000:.1f} kB beside its text", flush=True)
+        good &= load.ended == ANSWERS and load.share < MOST_OF_A_CORE and traced.bytes < MOST_BYTES
     return 0 if good else 1
 
 

@@ -1,5 +1,6 @@
-"""One way to carry an answer out on either driver, so that one set of cases serves both."""
+"""One way to carry an answer out on any driver, so that one set of cases serves all."""
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -13,14 +14,18 @@ import trio
 from hostcall.commands import Finish, Notice
 from hostcall.data import Result
 from hostcall.limits import Limits
+from hostcall_drivers.async_driver import AsyncDriver
+from hostcall_drivers.asyncio import AsyncioDriver
+from hostcall_drivers.asyncio_network import in_thread
 from hostcall_drivers.common import Runnable
-from hostcall_drivers.demo.mapped import AddressMap, MappedSyncNetwork, MappedTrioNetwork
+from hostcall_drivers.demo.mapped import AddressMap, MappedAsyncioNetwork, MappedSyncNetwork, MappedTrioNetwork
 from hostcall_drivers.engines import Engines
 from hostcall_drivers.sync import SyncDriver
+from hostcall_drivers.threads import Threads
 from hostcall_drivers.trio import TrioDriver
 
-Kind: TypeAlias = Literal["trio", "sync"]
-KINDS: tuple[Kind, ...] = ("trio", "sync")
+Kind: TypeAlias = Literal["trio", "asyncio", "sync"]
+KINDS: tuple[Kind, ...] = ("trio", "asyncio", "sync")
 
 QUICK = Limits(page_seconds=1.0, lookup_seconds=0.6, connect_seconds=0.5, retry_seconds=0.05, engine_idle=2.0)
 
@@ -82,7 +87,7 @@ def carry_out(
         return table[ip, port]
 
     settings.setdefault("deny_networks", ())
-    run = _trio if kind == "trio" else _sync
+    run = {"trio": _trio, "asyncio": _asyncio, "sync": _sync}[kind]
     return run(answer, engine, search, lead, resolve, looked_up, stop_after, settings)
 
 
@@ -119,22 +124,46 @@ def _trio(
     settings: dict[str, Any],
 ) -> Carried:
     network = MappedTrioNetwork(lead)
-    notices: list[Notice] = []
 
     async def look_up(host: str) -> Sequence[str]:
         return await trio.to_thread.run_sync(resolve, host, abandon_on_cancel=True)
 
-    async def main() -> None:
-        async with TrioDriver(engine, search, network=network, resolver=look_up, **settings) as driver:
-            async with driver.run(answer) as run:
-                async for notice in run:
-                    notices.append(notice)
-                    if stop_after is not None and stop_after(notice):
-                        break
-            notices.extend([notice async for notice in run])
+    driver = TrioDriver(engine, search, network=network, resolver=look_up, **settings)
+    return Carried(trio.run(_read, driver, answer, stop_after), network.calls, looked_up)
 
-    trio.run(main)
+
+def _asyncio(
+    answer: Runnable,
+    engine: str | Engines,
+    search: str | None,
+    lead: AddressMap,
+    resolve: Callable[[str], Sequence[str]],
+    looked_up: list[str],
+    stop_after: Callable[[Notice], bool] | None,
+    settings: dict[str, Any],
+) -> Carried:
+    network = MappedAsyncioNetwork(lead)
+    threads = Threads("lookup", 2)
+
+    async def look_up(host: str) -> Sequence[str]:
+        return await in_thread(threads, lambda: resolve(host))
+
+    driver = AsyncioDriver(engine, search, network=network, resolver=look_up, **settings)
+    notices = asyncio.run(_read(driver, answer, stop_after))
+    threads.close()
     return Carried(notices, network.calls, looked_up)
+
+
+async def _read(driver: AsyncDriver, answer: Runnable, stop_after: Callable[[Notice], bool] | None) -> list[Notice]:
+    notices: list[Notice] = []
+    async with driver:
+        async with driver.run(answer) as run:
+            async for notice in run:
+                notices.append(notice)
+                if stop_after is not None and stop_after(notice):
+                    break
+        notices.extend([notice async for notice in run])
+    return notices
 
 
 def open_descriptors() -> int:

@@ -10,13 +10,16 @@ import pytest
 import trio
 
 from hostcall.commands import Finish
-from hostcall_drivers.demo.mapped import MappedSyncNetwork, MappedTrioNetwork
+from hostcall_drivers.async_driver import Resolver
+from hostcall_drivers.asyncio_network import in_thread
+from hostcall_drivers.demo.mapped import MappedSyncNetwork
 from hostcall_drivers.sync import SyncDriver
-from hostcall_drivers.trio import TrioDriver
+from hostcall_drivers.threads import Threads
 from tests.cases.answers import CaseWorld, judge, make_answer
 from tests.cases.report import read_cases
 from tests.drivers.case_servers import CaseServers, Playing, Watched, scale_of
 from tests.drivers.driving import KINDS, Kind
+from tests.drivers.onloop import ASYNCIO, TRIO, On
 
 FILE = Path(__file__).parents[1] / "cases" / "answers-open.jsonl"
 CASES = list(read_cases(FILE))
@@ -74,30 +77,43 @@ def over_trio(case: dict[str, Any], servers: CaseServers, playing: Playing) -> N
     async def resolve(host: str) -> list[str]:
         return await trio.to_thread.run_sync(servers.resolve, host, abandon_on_cancel=True)
 
-    async def main() -> None:
-        network = MappedTrioNetwork(servers.lead)
-        async with (
-            TrioDriver(
-                servers.engine_url, servers.search_url, network=network, resolver=resolve, **settings(case, servers)
-            ) as driver,
-            driver.run(playing.watched) as run,
-            trio.open_nursery() as nursery,
-        ):
+    TRIO.run(read, TRIO, resolve, case, servers, playing)
 
-            async def cancel() -> None:
-                while not playing.due():
-                    await trio.sleep(POLL_SECONDS)
-                run.cancel()
-                run.cancel()
-                playing.stopped.set()
 
-            if playing.after:
-                nursery.start_soon(cancel)
-            async for _ in run:
-                continue
-            nursery.cancel_scope.cancel()
+def over_asyncio(case: dict[str, Any], servers: CaseServers, playing: Playing) -> None:
+    threads = Threads("lookup", 16)
 
-    trio.run(main)
+    async def resolve(host: str) -> list[str]:
+        return await in_thread(threads, lambda: servers.resolve(host))
+
+    ASYNCIO.run(read, ASYNCIO, resolve, case, servers, playing)
+    threads.close()
+
+
+async def read(on: On, resolve: Resolver, case: dict[str, Any], servers: CaseServers, playing: Playing) -> None:
+    network = on.mapped(servers.lead)
+    async with (
+        on.driver(
+            servers.engine_url, servers.search_url, network=network, resolver=resolve, **settings(case, servers)
+        ) as driver,
+        driver.run(playing.watched) as run,
+        on.loop.beside() as tasks,
+    ):
+
+        async def cancel() -> None:
+            while not playing.due():
+                await on.loop.sleep(POLL_SECONDS)
+            run.cancel()
+            run.cancel()
+            playing.stopped.set()
+
+        if playing.after:
+            tasks.start_soon(cancel)
+        async for _ in run:
+            continue
+
+
+OVER = {"trio": over_trio, "asyncio": over_asyncio, "sync": over_sync}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -109,7 +125,7 @@ def test_case(case: dict[str, Any], kind: Kind, servers: CaseServers) -> None:
     playing = Playing(case, world, watched, scale or 0.0)
     servers.playing = playing
     try:
-        (over_trio if kind == "trio" else over_sync)(case, servers, playing)
+        OVER[kind](case, servers, playing)
     finally:
         playing.stopped.set()
     last = watched.notices[-1]

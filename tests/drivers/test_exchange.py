@@ -1,5 +1,6 @@
-"""Requests that a host passes through to its engine, with either driver."""
+"""Requests that a host passes through to its engine, with any driver."""
 
+import asyncio
 from collections.abc import Iterable
 
 import httpcore
@@ -7,6 +8,8 @@ import pytest
 import trio
 
 from hostcall.data import HttpRequest
+from hostcall_drivers.async_driver import AsyncDriver
+from hostcall_drivers.asyncio import AsyncioDriver
 from hostcall_drivers.sync import SyncDriver
 from hostcall_drivers.trio import TrioDriver
 from tests.drivers.driving import KINDS, Kind
@@ -20,13 +23,15 @@ REQUEST = HttpRequest(
 def exchanged(kind: Kind, url: str) -> tuple[int, dict[str, str], bytes]:
     """Exchange one request, and return status, fields and body."""
 
-    async def on_trio() -> tuple[int, dict[str, str], bytes]:
-        async with TrioDriver(url, engine_key="k" * 20) as driver, driver.exchange(REQUEST) as response:
+    async def on_loop(driver: AsyncDriver) -> tuple[int, dict[str, str], bytes]:
+        async with driver, driver.exchange(REQUEST) as response:
             body = b"".join([data async for data in response.aiter_stream()])
             return response.status, fields_of(response.headers), body
 
     if kind == "trio":
-        return trio.run(on_trio)
+        return trio.run(on_loop, TrioDriver(url, engine_key="k" * 20))
+    if kind == "asyncio":
+        return asyncio.run(on_loop(AsyncioDriver(url, engine_key="k" * 20)))
     with SyncDriver(url, engine_key="k" * 20) as driver, driver.exchange(REQUEST) as response:
         return response.status, fields_of(response.headers), b"".join(response.iter_stream())
 

@@ -1,4 +1,4 @@
-"""The two networks: what a connection tells of itself when its other end is gone."""
+"""The networks: what a connection tells of itself when its other end is gone."""
 
 import socket
 import struct
@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import trio
+import pytest
 
 from hostcall_drivers.sync_network import SyncNetwork
-from hostcall_drivers.trio_network import TrioNetwork
+from tests.drivers.onloop import ALL, On
 
 SECONDS = 10.0
 """How long a reset may take to arrive."""
@@ -50,13 +50,14 @@ def test_a_connection_that_was_reset_has_no_other_end_and_says_so_without_raisin
         stream.close()
 
 
-async def test_the_same_on_trio() -> None:
-    with resetting() as (port, reset):
-        stream = await TrioNetwork().connect_tcp("127.0.0.1", port, timeout=5)
+@pytest.mark.parametrize("on", ALL, ids=lambda on: on.name)
+def test_the_same_on_a_loop(on: On) -> None:
+    async def main(port: int, reset: threading.Event) -> None:
+        stream = await on.network().connect_tcp("127.0.0.1", port, timeout=5)
         assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
         reset.set()
-        with trio.move_on_after(SECONDS):
-            while stream.get_extra_info("server_addr") is not None:
-                await trio.sleep(0.01)
-        assert stream.get_extra_info("server_addr") is None
+        await on.until(lambda: stream.get_extra_info("server_addr") is None, SECONDS)
         await stream.aclose()
+
+    with resetting() as (port, reset):
+        on.run(main, port, reset)

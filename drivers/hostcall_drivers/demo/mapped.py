@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import httpcore
 
 from hostcall_drivers.async_network import AsyncStream
+from hostcall_drivers.asyncio_network import AsyncioNetwork, AsyncioStream
 from hostcall_drivers.sync_network import SyncNetwork, SyncStream
 from hostcall_drivers.trio_network import TrioNetwork, TrioStream
 
@@ -35,14 +36,18 @@ def led(map_address: AddressMap, host: str, port: int) -> tuple[str, int]:
     return ip, to
 
 
-class MappedTrioStream(TrioStream):
-    """A connection that shows the address asked for as its other end."""
+class _Shown:
+    """Of a stream: shows the address asked for as its other end."""
 
     peer: tuple[str, int] = ("", 0)
 
     def get_extra_info(self, info: str) -> Any:
         """Return the address asked for as `server_addr`."""
-        return self.peer if info == "server_addr" else super().get_extra_info(info)
+        return self.peer if info == "server_addr" else super().get_extra_info(info)  # type: ignore[misc]  # a stream's
+
+
+class MappedTrioStream(_Shown, TrioStream):
+    """A connection that shows the address asked for as its other end."""
 
 
 class MappedTrioNetwork(TrioNetwork):
@@ -68,14 +73,36 @@ class MappedTrioNetwork(TrioNetwork):
         return stream
 
 
-class MappedSyncStream(SyncStream):
+class MappedAsyncioStream(_Shown, AsyncioStream):
     """A connection that shows the address asked for as its other end."""
 
-    peer: tuple[str, int] = ("", 0)
 
-    def get_extra_info(self, info: str) -> Any:
-        """Return the address asked for as `server_addr`."""
-        return self.peer if info == "server_addr" else super().get_extra_info(info)
+class MappedAsyncioNetwork(AsyncioNetwork):
+    """The mapping network for asyncio. `calls` has every address that was asked for."""
+
+    def __init__(self, map_address: AddressMap) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, int]] = []
+        self._map = map_address
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> AsyncStream:
+        """Connect to where the address is led."""
+        self.calls.append((host, port))
+        ip, to = led(self._map, host, port)
+        stream = MappedAsyncioStream((await super().connect_tcp(ip, to, timeout)).sock)
+        stream.peer = (host, port)
+        return stream
+
+
+class MappedSyncStream(_Shown, SyncStream):
+    """A connection that shows the address asked for as its other end."""
 
 
 class MappedSyncNetwork(SyncNetwork):
