@@ -38,6 +38,8 @@ class _Both:
 
     v4: Ranges
     v6: Ranges
+    given_v6: tuple[ipaddress.IPv6Network, ...]
+    """As they were given, each with its length."""
 
     @classmethod
     def of(cls, networks: Iterable[str], setting: str) -> "_Both":
@@ -49,7 +51,7 @@ class _Both:
                 v4.append(network)
             else:
                 v6.append(network)
-        return cls(Ranges.of(v4), Ranges.of(v6))
+        return cls(Ranges.of(v4), Ranges.of(v6), tuple(v6))
 
     def __contains__(self, address: IpAddress) -> bool:
         return int(address) in (self.v4 if address.version == 4 else self.v6)
@@ -69,8 +71,6 @@ class Networks:
     _own: _Both
     _deny_hosts: tuple[str, ...]
     _allow_hosts: tuple[str, ...]
-    _local_nat64: tuple[ipaddress.IPv6Network, ...] = ()
-    """What the operator opens of the block that is for NAT64 in one's own network."""
 
     @classmethod
     def of(cls, web: Web, deny_networks: Iterable[str] = ()) -> "Networks":
@@ -91,11 +91,6 @@ class Networks:
             _Both.of(deny_networks, "deny_networks of the driver"),
             tuple(_pattern(text, "deny_hosts") for text in web.deny_hosts),
             tuple(_pattern(text, "allow_hosts") for text in web.allow_hosts),
-            tuple(
-                network
-                for network in (_network(text, "allow_networks") for text in web.allow_networks)
-                if isinstance(network, ipaddress.IPv6Network) and network.overlaps(_LOCAL_NAT64)
-            ),
         )
 
     def refuse_host(self, host: str) -> Refused | None:
@@ -130,7 +125,7 @@ class Networks:
             for prefix, shift in _EMBEDDING:
                 if address in prefix:
                     yield ipaddress.IPv4Address(int(address) >> shift & 0xFFFFFFFF)
-            for network in self._local_nat64:
+            for network in self._opened.given_v6:
                 if address in _LOCAL_NAT64 and address in network:
                     yield _translated(address, max(network.prefixlen, _LOCAL_NAT64.prefixlen))
 
