@@ -98,7 +98,8 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ("_provenance:", "'host'"): "anything but address means by host",
         ("_AUTHORITY =", repr("\\[[^\\]")): "no address in brackets has a capital X",
         ("_NEWER =", "''"): "a letter in the pattern twice",
-        ("_NAME =", repr("[\\w.\\-")): "a letter in the pattern twice",
+        ("_NAME =", repr("]|[.\\-")): "a letter in the pattern twice",
+        ("_INSIDE =", repr("/?#&=%:@.~_+$!-")): "no scheme stands behind a letter",
         (
             "_MARKS =",
             repr("\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8"),
@@ -113,10 +114,8 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
                 "\u0eb1-\u0ebc\u0ec8-\u0ece\u0f18-\u0f39\u0f3e-\u0f84\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u3099\u309a"
             ),
         ): "a letter in the pattern twice",
-        ("_JOINED_BEFORE =", repr("@/\\\u00ad\u200d\u2060")): "a letter beside a name is a part of it",
-        ("_JOINED_AFTER =", repr("@\u00ad\u200d\u2060")): "a letter beside a name is a part of it",
-        ('if character in "([{"', "'([{'"): "nothing closes what is no bracket",
-        ("if match is None:", "if False"): "cannot happen",
+        ("_JOINED_AFTER =", repr("@\u00ad\u200d\u2060\ufe6b\uff20")): "a letter beside a name is a part of it",
+        ("_JOINED_BEFORE =", repr("/\\%")): "a letter beside a name is a part of it",
     },
     f"{WEB}/content.py": {
         ("return [part.strip()", "''"): "no type and one that is not allowed are refused alike",
