@@ -116,6 +116,7 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ): "a letter in the pattern twice",
         ("_JOINED_AFTER =", repr("@\u00ad\u200d\u2060\ufe6b\uff20")): "a letter beside a name is a part of it",
         ("_JOINED_BEFORE =", repr("/\\%")): "a letter beside a name is a part of it",
+        ("elif depth.get(opener", "''"): "nothing closes what is no bracket",
     },
     f"{WEB}/content.py": {
         ("return [part.strip()", "''"): "no type and one that is not allowed are refused alike",

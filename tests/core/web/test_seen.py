@@ -338,7 +338,7 @@ class TestByAddress:
 
     def test_an_address_with_another_port_opens_nothing(self) -> None:
         seen = SeenHosts(LIMITS, "address")
-        seen.add_user_text("https://example.org:8443/docs and example.net:8443/docs")
+        seen.add_user_text("https://example.org:8443/docs, https://example.org:443X/docs and example.net:8443/docs")
         assert not _opens(seen, "https://example.org/docs")
         assert not _opens(seen, "https://example.net/docs")
 
