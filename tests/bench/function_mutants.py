@@ -98,7 +98,8 @@ def main(names: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         lay_out(folder)
-        mutmut(folder, "run", "--max-children", "2", *(f"{module}.*" for module in chosen.values()))
+        only = [f"{module}.*" for module in chosen.values()] if names else []
+        mutmut(folder, "run", "--max-children", "2", *only)
         outcomes = results(folder)
         for name, module in chosen.items():
             mine = {mutant: outcome for mutant, outcome in outcomes.items() if mutant.startswith(f"{module}.")}

@@ -1,5 +1,8 @@
 """Changes the code in small ways and sees whether the tests notice: ``python -m tests.bench.mutants [N] [NAME…]``.
 
+Of the guarded web only what stands beside its functions is changed here, its tables and patterns: the functions are
+mutmut's (``tests.bench.function_mutants``), which leaves those out.
+
 Each mutant is one change of one node: a comparison turned round, `and` for `or`, a condition that never holds, a number
 one higher, a text with something at its end, a result that is None. A mutant is killed when the tests of its file fail
 or run out of time. The exit status is 0 when at least 95 of 100 are killed in every file (90 in the loop and the
@@ -24,6 +27,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from tests.bench.function_mutants import MODULES
 
 ROOT = Path(__file__).parent.parent.parent
 TARGET = 0.95
@@ -74,28 +79,13 @@ _FALSE = "None is as false to whoever asks"
 _ANY = "whether there was any is all that is asked of the count"
 _KEPT = "the name under which a repair is remembered, and nothing else"
 ALIKE: dict[str, dict[tuple[str, str], str]] = {
-    f"{WEB}/ranges.py": {
-        ("best_at = best_length = 0", "0"): "a run of one group is not shortened either way",
-        ("while at < 8:", "Lt"): "at the end there is no group to look at",
-        ("while at < 8:", "8"): "at the end there is no group to look at",
-        ("groups = [f", "1"): "the steps of 16 end at the same group",
-    },
     f"{WEB}/hosts.py": {
         ("_LONGEST_TEXT = 1024", "1024"): "a text of that length is no name after the mapping either",
-        ("if len(text) > _LONGEST_TEXT", "Gt"): "a text of that length is no name after the mapping either",
-        ("name = text.lower() if", "if False"): _SPEED,
-        ("return False", "return None"): _FALSE,
         ("_JOINERS =", repr("\u200c\u200d")): "a label has no capital letters by then",
         ("_NEWER = re.compile", "']'"): "the other two tables refuse them on this version of Python",
-        ("return mapped ==", "'Cn'"): "the other two tables refuse them on this version of Python",
         ('"""', repr("\n    557-558 58b-58c 5c8-5cf 8")): "only what has a hyphen in it is read as a range",
     },
-    f"{WEB}/address.py": {
-        ("if text.isascii() and", "if False"): _SPEED,
-        ('return "", ""', "''"): "no host or no port: either is malformed",
-    },
     f"{WEB}/seen.py": {
-        ("_provenance:", "'host'"): "anything but address means by host",
         ("_AUTHORITY =", repr("\\[[^\\]")): "no address in brackets has a capital X",
         ("_NEWER =", "''"): "a letter in the pattern twice",
         ("_NAME =", repr("]|[.\\-")): "a letter in the pattern twice",
@@ -116,38 +106,12 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ): "a letter in the pattern twice",
         ("_JOINED_AFTER =", repr("@\u00ad\u200d\u2060\ufe6b\uff20")): "a letter beside a name is a part of it",
         ("_JOINED_BEFORE =", repr("/\\%")): "a letter beside a name is a part of it",
-        ("elif depth.get(opener", "''"): "nothing closes what is no bracket",
-    },
-    f"{WEB}/content.py": {
-        ("return [part.strip()", "''"): "no type and one that is not allowed are refused alike",
-        ("out = inflater.decompress(", "1"): "what is over is cut off right after; it is a byte of memory",
-        ('return b""', "return None"): _FALSE,
-        ('return b""', "b''"): "what is broken is not read on",
-    },
-    f"{WEB}/crawl.py": {
-        ("return False", "return None"): _FALSE,
-        ("elif outcome is None:", "if False"): "cannot happen",
-    },
-    f"{WEB}/report.py": {
-        ("elif found is not None and", "0"): "a fence is made of one character",
-        ("first.room = max(", "0"): "with room for one character no page is shown either",
-        ("page.room = max(", "0"): "with room for one character no page is shown either",
-        ("room: int = 0", "0"): "it is dealt out before it is looked at",
     },
     f"{DRIVERS}/wire.py": {
         ("_SLICE = 4096", "4096"): "how finely it is fed shows in the time alone",
-        ("connection.send(h11.EndOfMessage())", "no call"): _STATE,
-        ("if not self._taken and (plain", "if False"): _SPEED,
         ("_ASKED =", "'GET'"): _STATE,
         ("_ASKED =", "'/'"): _STATE,
         ("_ASKED =", "''"): _STATE,
-        ("most = max(", "1"): "the bound counted here is reached first",
-        ("return min(_SLICE", "Add"): "a shorter slice tells the same",
-        ("return min(_SLICE", "1"): "a shorter slice tells the same",
-        (
-            "end = at + self._next_slice(",
-            "Sub",
-        ): "less is left than a slice, and then all of it is looked at either way",
     },
     "core/hostcall/answer/asking.py": {
         ('if fault.kind == "no_tools"', "'rescue'"): _KEPT,
@@ -204,10 +168,13 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 
 
-def mutants(source: str) -> Iterator[Mutant]:
-    """Yield every mutant of a source."""
+def mutants(source: str, *, functions: bool = True) -> Iterator[Mutant]:
+    """Yield every mutant of a source, those in its functions included or not."""
     tree = ast.parse(source)
     kept = _unmutated(tree)
+    if not functions:
+        bodies = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        kept |= {id(node) for body in bodies for node in ast.walk(body)}
     for number, node in enumerate(ast.walk(tree)):
         if id(node) in kept:
             continue
@@ -325,7 +292,7 @@ def run(path: str, tests: Sequence[str], most: int | None) -> float:
         _GOOD.update(tests)
         killed = total = alike = 0
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-        tried = list(mutants("\n".join(lines)))
+        tried = list(mutants("\n".join(lines), functions=Path(path).stem not in MODULES))
         of = len(tried)
         if most is not None and most < of:
             tried = random.Random(path).sample(tried, most)

@@ -90,7 +90,6 @@ class TestSending:
             HttpRequest("HEAD", "/", (("Host", "example.org"),)),
             HttpRequest("POST", "/", (("Host", "example.org"), ("Content-Length", "2")), b"{}"),
         ],
-        ids=str,
     )
     def test_a_request_that_is_no_plain_get_is_the_callers_mistake(self, request_: HttpRequest) -> None:
         """Above all a line end, which would make a field, or a second request, of what stands behind it."""
