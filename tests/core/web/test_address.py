@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hostcall.data import CheckedAddress, Refused
 from hostcall.limits import Limits
 from hostcall.web.address import Address, checked_addresses, join, parse_address, same_ip
-from hostcall.web.networks import Networks
+from hostcall.web.networks import NOT_PUBLIC, Networks
 from hostcall.web.ranges import is_public, read_ip
 from hostcall.web.settings import Web
 from tests.strategies_web import addresses, pieces, v4_numbers, v6_numbers
@@ -51,6 +51,8 @@ def _code(address: object) -> str:
         ("https://example.org/a|b[c]", "https://example.org/a|b[c]"),
         ('https://example.org/"<>`{}^', "https://example.org/%22%3C%3E%60%7B%7D%5E"),
         ("https://example.org/?\"<>'`{}^\\", "https://example.org/?%22%3C%3E%27`{}^\\"),
+        ("https://example.org/a\u2003", "https://example.org/a%E2%80%83"),
+        ("https://example.org/\x85", "https://example.org/%C2%85"),
         ("https://example.org/X?XX", "https://example.org/X?XX"),
         ("https://example.org/a/./b/../c", "https://example.org/a/c"),
         ("https://example.org/../../a", "https://example.org/a"),
@@ -89,7 +91,8 @@ def test_the_parts_are_what_request_line_host_field_and_server_name_need() -> No
             "https://[::1", "https://[::1]x/", "https://[::1]:443:443/", "https://example.org:443:443/",
             "https://example.org: 443/",
             "https://example.org:+443/", "https://example.org:44_3/", "https://2130706433/", "https://0x7f.1/", "https://../",
-            "https://example.org\u200b/", "https://例\ud800/",
+            "https://example.org\u200b/", "https://例\ud800/", "\u3000https://example.org/", "\x0bhttps://example.org/",
+            "https://[2606:4700::1111]]/", "https://[2606:4700::1111]:443]/", "https://[2606:4700::1111]x/",
         )],
         *[(text, "address_not_https") for text in (
             "ftp://example.org/", "file:///etc/passwd", "gopher://127.0.0.1:6379/_INFO", "javascript:alert(1)",
@@ -182,6 +185,7 @@ def test_reading_the_canonical_spelling_again_gives_the_same(text: str) -> None:
         ("#x", "https://example.org/a/b;c?q=1"),
         ("x:y"[1:] + "z", "https://example.org/a/:yz"),
         ("/é", "https://example.org/%C3%A9"),
+        ("\u3000/x\u3000", "https://example.org/a/%E3%80%80/x%E3%80%80"),
         ("https://1.1.1.1/", "https://1.1.1.1/"),
     ],
 )
@@ -247,7 +251,7 @@ def test_every_answer_is_checked_and_one_bad_one_refuses_all() -> None:
         ):
             refused = _checked(*answers)
             assert isinstance(refused, Refused)
-            assert (refused.rule, refused.code) == (2, "not_public")
+            assert (refused.rule, refused.code, refused.reason) == (2, "not_public", NOT_PUBLIC)
             assert repr(bad) in refused.detail
             assert "127" not in refused.reason
 
@@ -260,7 +264,7 @@ def test_more_answers_than_a_name_may_have_are_refused_before_they_are_read() ->
     good = [f"93.184.215.{last}" for last in range(65)]
     too_many = _checked(*good)
     assert isinstance(too_many, Refused)
-    assert (too_many.rule, too_many.code) == (2, "not_public")
+    assert (too_many.rule, too_many.code, too_many.reason) == (2, "not_public", NOT_PUBLIC)
     assert len(_checked(*good[:64])) == LIMITS.addresses_tried  # type: ignore[arg-type]  # not refused, or it fails
 
 

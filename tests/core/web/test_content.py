@@ -256,3 +256,5 @@ def test_values_are_found_whatever_the_case_of_the_name_and_without_blanks_aroun
     headers: Headers = (("LOCATION", " /a "), ("x", "y"), ("Location", "\t/bX\r\n"))
     assert values(headers, "location") == ["/a", "/bX"]
     assert values(headers, "z") == []
+    # Only what HTTP calls white space (RFC 9110 §5.6.3): another blank is a part of the value.
+    assert values((("Location", " \xa0/a\x0b "),), "location") == ["\xa0/a\x0b"]
