@@ -110,7 +110,7 @@ class SyncDriver:
             neighbours.
 
     Raises:
-        SettingsError: An address is none, or a key cannot be sent.
+        SettingsError: An address is none, a key cannot be sent, or what must be a plain function is async.
     """
 
     def __init__(
@@ -129,6 +129,9 @@ class SyncDriver:
         page_tls: ssl.SSLContext | None = None,
         deny_networks: Sequence[str] | None = None,
     ) -> None:
+        for name, function in (("approve", approve), ("resolver", resolver)):
+            if inspect.iscoroutinefunction(function):
+                raise SettingsError(f"{name} is async; SyncDriver needs a plain function")
         self.engines = engines_of(engine, engine_key)
         self.search = Service.at(search_url, name="search") if search_url is not None else None
         self.handlers = handlers_of(handlers)
@@ -439,6 +442,9 @@ class Run:
             given = approve(request)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what cannot be asked is not allowed
             return Failed(request.id, "handler", said(error))
+        if inspect.iscoroutine(given):
+            given.close()
+            return Failed(request.id, "handler", "approve is async; SyncDriver needs a plain function")
         return approval_of(request.id, given)
 
 

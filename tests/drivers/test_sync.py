@@ -130,6 +130,37 @@ def test_an_async_handler_is_refused_before_anything_is_asked() -> None:
             raise AssertionError("it does not begin")
 
 
+def test_what_must_be_plain_is_refused_when_it_is_async() -> None:
+    async def approve(asked: Any) -> bool:
+        return True
+
+    async def resolver(host: str) -> list[str]:
+        return [host]
+
+    cases: list[dict[str, Any]] = [{"approve": approve}, {"resolver": resolver}]
+    for given in cases:
+        with pytest.raises(SettingsError, match=f"^{next(iter(given))} is async; SyncDriver needs a plain function$"):
+            SyncDriver("http://127.0.0.1:9", deny_networks=(), **given)
+
+
+def test_an_approver_that_turns_out_async_allows_nothing() -> None:
+    async def later() -> bool:
+        return True
+
+    def approve(asked: Any) -> Any:
+        return later()
+
+    ran: list[Any] = []
+    send = Tool("send", "Send.", {"type": "object"}, side_effects=True)
+    with (
+        Server(ScriptedEngine([reply_calls(("send", {})), reply_text("Not sent.")])) as server,
+        SyncDriver(server.url, handlers={"send": ran.append}, approve=approve, deny_networks=()) as driver,
+        driver.run(Answer(QUESTION, web=False, tools=[send])) as run,
+    ):
+        assert finish(run).text == "Not sent."
+    assert ran == []
+
+
 def test_a_handler_that_turns_out_async_is_an_error_that_the_model_is_told_of_in_general_words() -> None:
     async def later() -> str:
         return "never"
