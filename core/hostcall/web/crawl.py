@@ -97,7 +97,7 @@ class Crawl:
         while self.result is None and self._may_begin():
             page = self._pages[self._begun]
             self._begun += 1
-            commands += self._after(page, page.fetch.start(now), now)
+            commands += self._after(page, page.fetch.start(now))
         return commands
 
     def go_on(self, now: float) -> list[Command]:
@@ -105,7 +105,7 @@ class Crawl:
         commands: list[Command] = []
         for page in self._pages[: self._begun] if self.result is None else ():
             if page.outcome is None:
-                commands += self._after(page, page.fetch.advance(now), now)
+                commands += self._after(page, page.fetch.advance(now))
         return commands
 
     def receive(self, event: RequestEvent, now: float) -> list[Command]:
@@ -120,7 +120,7 @@ class Crawl:
         if isinstance(event, Resolved) and not page.settled and not self._is_next(page):
             page.held = (event, now)
             return []
-        return self._after(page, page.fetch.receive(event, now), now)
+        return self._after(page, page.fetch.receive(event, now))
 
     def cancel(self, now: float) -> list[Command]:
         """Stop every open page; each leaves its line in the journal."""
@@ -160,7 +160,7 @@ class Crawl:
         """Say whether every page before `page` has settled what it takes from the budget."""
         return all(earlier.settled for earlier in self._pages[: self._pages.index(page)])
 
-    def _after(self, page: _Page, commands: list[Command], now: float) -> list[Command]:
+    def _after(self, page: _Page, commands: list[Command]) -> list[Command]:
         """Note what came of an event of `page`, and let go of what waited for it."""
         passed = self._live.track(commands, page)
         if page.fetch.result is not None:
@@ -172,7 +172,7 @@ class Crawl:
                     event, came = later.held
                     later.held = None
                     # As of when it came: waiting for its turn is not the page's fault, and its deadline has not moved.
-                    return passed + self._after(later, later.fetch.receive(event, came), now)
+                    return passed + self._after(later, later.fetch.receive(event, came))
         return passed
 
     def _finish(self, page: _Page, result: Fetched | Refused) -> None:

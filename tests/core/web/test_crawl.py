@@ -1,6 +1,6 @@
 """Crawls: which pages, in which order, within which bounds, and always the same report."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -139,6 +139,7 @@ class TestWhichPages:
         crawl, web = _read(pages)
         (read,) = _report(crawl).pages
         assert (read.asked, read.final, read.page.title) == ("https://example.org/", "https://other.net/", "Other")
+        assert _report(crawl).failures == ()
         assert web.asked == ["example.org/", "other.net/"]
 
     def test_a_first_page_that_leads_to_its_www_is_crawled_there(self) -> None:
@@ -171,6 +172,24 @@ class TestWhichPages:
         crawl, _ = _read(pages)
         assert _asked(crawl) == ["example.org/", "example.org/a"]
         assert _report(crawl).failures == (("https://example.org/b", "leads to a page that was read already"),)
+
+    def test_a_link_that_is_known_hides_none_behind_it(self) -> None:
+        pages = {
+            "example.org/": page("Root", "/a"),
+            "example.org/a": page("A", "/", "https://example.org/a", "/b"),
+            "example.org/b": page("B"),
+        }
+        assert _asked(_read(pages)[0]) == ["example.org/", "example.org/a", "example.org/b"]
+
+    @pytest.mark.parametrize("choose", [lambda count: 0, lambda count: count - 1])
+    def test_a_page_that_fails_hides_no_links_of_those_behind_it(self, choose: Callable[[int], int]) -> None:
+        pages = {
+            "example.org/": page("Root", "/gone", "/a"),
+            "example.org/gone": Answer(status=404),
+            "example.org/a": page("A", "/b"),
+            "example.org/b": page("B"),
+        }
+        assert _asked(_read(pages, choose=choose)[0]) == ["example.org/", "example.org/a", "example.org/b"]
 
     def test_two_spellings_of_one_link_are_one_page(self) -> None:
         pages = {"example.org/": page("Root", "/a^", "/a%5E"), "example.org/a%5E": page("A")}
@@ -359,6 +378,30 @@ class TestConcurrency:
         assert connect.deadline == 18.0
         assert one.advance(9.0) == []
 
+    def test_all_pages_that_wait_for_room_go_on_when_there_is_enough(self) -> None:
+        slots = Slots(8, 2)
+        pages = {
+            "example.org/": page("Root", "/a", "/b"),
+            "example.org/a": moved("https://other.net/a"),
+            "example.org/b": moved("https://other.net/b"),
+        }
+        crawl = _crawl(slots=slots)
+        web = ScriptedWeb(pages)
+        assert slots.take("other.net")
+        assert slots.take("other.net")
+        web.take([*crawl.start(0.0), *crawl.advance(0.0)])
+        while web.open:
+            for event in web.answer(web.open.pop(0)):
+                web.take(crawl.receive(event, 0.0))
+                web.take(crawl.advance(0.0))
+        slots.free("other.net")
+        slots.free("other.net")
+        commands = crawl.advance(1.0)
+        assert [command.id for command in commands if isinstance(command, Resolve)] == [
+            "c1.p1.h1.lookup",
+            "c1.p2.h1.lookup",
+        ]
+
     def test_cancel_while_a_page_waits_for_room_gives_back_its_slot(self) -> None:
         slots = Slots(1, 1)
         crawl = _crawl(slots=slots)
@@ -512,8 +555,8 @@ class TestTheContract:
         assert [record.error for record in web.records[-2:]] == ["cancelled", "cancelled"]
         assert isinstance(crawl.result, Refused)
         assert crawl.result.code == "cancelled"
-        assert slots.take()
-        assert slots.take()
+        assert slots.take("example.org")
+        assert slots.take("example.org")
         assert crawl.cancel(1.0) == []
         assert crawl.advance(1.0) == []
         for request in stopped:
