@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from hostcall_drivers.async_network import AsyncNetwork, AsyncStream
 from hostcall_drivers.asyncio_loop import LOOP
-from hostcall_drivers.common import LOOKUPS
+from hostcall_drivers.common import LOOKUPS, Outcome
 from hostcall_drivers.threads import Threads
 
 Value = TypeVar("Value")
@@ -52,11 +52,13 @@ async def in_thread(threads: Threads, work: Callable[[], Value]) -> Value:
     Not by the loop's own executor: `asyncio.run` waits for its threads at the end, and the process does too.
     """
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[tuple[Value, Exception | None]] = loop.create_future()
+    done = loop.create_future()
+    outcome: Outcome = []
 
     def settle(value: Value, fault: Exception | None) -> None:
-        if not future.done():
-            future.set_result((value, fault))  # as a result: a future takes no StopIteration for an exception
+        if not done.done():
+            outcome.append((value, fault))
+            done.set_result(None)
 
     def tell(value: Value, fault: Exception | None) -> None:
         try:
@@ -66,9 +68,11 @@ async def in_thread(threads: Threads, work: Callable[[], Value]) -> Value:
 
     job = threads.start(functools.partial(contextvars.copy_context().run, work), tell)
     try:
-        value, fault = await future
+        await done
     finally:
         job.given_up = True
+    value: Value
+    value, fault = outcome.pop()
     try:
         if fault is not None:
             raise fault

@@ -3,7 +3,7 @@
 import datetime as dt
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from hostcall.commands import Command, Finish
 from hostcall.engine.settings import Engine
@@ -123,6 +123,19 @@ def call_blocking(function: Callable[..., Any], argument: Any) -> Any:
         if isinstance(error, Exception):
             raise
         raise RuntimeError(said(error)) from error
+
+
+Outcome: TypeAlias = list[tuple[Any, Exception | None]]
+"""Where what comes of a call is put, a value or what was raised, to be popped by who waits for it. Not returned: an
+exception holds the frames of the thread that it was raised in, and what they return would hold it."""
+
+
+def call_into(outcome: Outcome, function: Callable[..., Any], argument: Any) -> None:
+    """Call a blocking function and put into `outcome` what came of it."""
+    try:
+        outcome.append((call_blocking(function, argument), None))
+    except Exception as error:  # noqa: BLE001 - it is raised again where the value is waited for
+        outcome.append((None, error))
 
 
 def tool_content(value: Any) -> tuple[str, bool]:

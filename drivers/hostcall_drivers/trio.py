@@ -10,7 +10,7 @@ from hostcall_drivers import resolve
 from hostcall_drivers.async_driver import Approver, AsyncDriver, Resolver
 from hostcall_drivers.async_network import AsyncNetwork
 from hostcall_drivers.async_run import Run
-from hostcall_drivers.common import LOOKUPS, WORKERS, call_blocking
+from hostcall_drivers.common import LOOKUPS, WORKERS, Outcome, call_into
 from hostcall_drivers.loops import Tasks
 from hostcall_drivers.trio_loop import LOOP
 from hostcall_drivers.trio_network import TrioNetwork
@@ -29,10 +29,16 @@ class TrioDriver(AsyncDriver):
         """Call what the host gave: async in this thread, else in a worker thread, so that nothing else stands still."""
         if inspect.iscoroutinefunction(function):
             return await function(argument)
-        # In a tuple: trio takes a coroutine that comes out of a thread for a mistake.
-        (value,) = await trio.to_thread.run_sync(
-            lambda: (call_blocking(function, argument),), abandon_on_cancel=True, limiter=self._workers
+        outcome: Outcome = []
+        await trio.to_thread.run_sync(
+            call_into, outcome, function, argument, abandon_on_cancel=True, limiter=self._workers
         )
+        value, fault = outcome.pop()
+        try:
+            if fault is not None:
+                raise fault
+        finally:
+            del fault  # by its traceback it would hold this frame, and be held by it
         return await value if inspect.isawaitable(value) else value
 
     def _real_network(self) -> AsyncNetwork:

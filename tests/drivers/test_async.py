@@ -1,6 +1,8 @@
 """What the async drivers do: many things at once, a slow reader, cancellation from outside."""
 
+import contextlib
 import contextvars
+import gc
 import socket
 import threading
 import time
@@ -16,6 +18,7 @@ from hostcall.data import HttpRequest
 from hostcall.limits import Limits
 from hostcall.testing import reply_calls, reply_text, stream
 from hostcall_drivers.async_driver import AsyncDriver
+from hostcall_drivers.async_run import Run
 from hostcall_drivers.demo.mapped import led
 from tests.drivers.driving import open_descriptors, settled_descriptors
 from tests.drivers.onloop import ALL, On
@@ -313,3 +316,60 @@ def test_a_mapping_network_never_leaves_the_loopback() -> None:
         led(knows_nothing, "93.184.215.14", 443)
     with pytest.raises(httpcore.ConnectError, match="does not leave the loopback"):
         led(lambda ip, port: ("192.168.0.1", 443), "93.184.215.14", 443)
+
+
+async def fails(arguments: Any) -> str:
+    raise ValueError("mine")
+
+
+def breaks_off(connection: Connection) -> None:
+    connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc")
+    raise OSError("scripted")
+
+
+CALL = reply_calls(("try", {}))
+
+
+@on_all
+@pytest.mark.parametrize(
+    ("replies", "handler", "leave"),
+    [
+        ([reply_text("One ", "two.")], fails, ""),
+        ([reply_text("One ", "two.")], fails, "break"),
+        ([reply_text("One ", "two.")], fails, "raise"),
+        ([breaks_off], fails, ""),
+        ([CALL, reply_text("Done.")] * 4, fails, ""),
+        ([CALL, reply_text("Done.")] * 4, lambda arguments: 1 / 0, ""),
+    ],
+    ids=["ended", "left", "raised", "broken off", "async handler failed", "blocking handler failed"],
+)
+def test_an_answer_that_is_over_leaves_no_cycle(on: On, replies: Any, handler: Any, leave: str) -> None:
+    """A service looks for cycles rarely: what it was left would pile up, with all its text."""
+    tool = Tool("try", "Try.", {"type": "object"}, side_effects=False)
+
+    async def one(driver: AsyncDriver) -> None:
+        async with driver.run(Answer(QUESTION, web=False, tools=[tool])) as run:
+            async for notice in run:
+                if isinstance(notice, ShowText) and leave == "break":
+                    break
+                if isinstance(notice, ShowText) and leave == "raise":
+                    raise ValueError("mine")
+
+    async def main(url: str) -> list[object]:
+        async with on.driver(url, handlers={"try": handler}, deny_networks=()) as driver:
+            gc.collect()
+            gc.disable()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            try:
+                for _ in range(3):
+                    with contextlib.suppress(ValueError):
+                        await one(driver)
+                gc.collect()
+                return [type(item) for item in gc.garbage if isinstance(item, Answer | Run)]
+            finally:
+                gc.set_debug(0)
+                gc.garbage.clear()
+                gc.enable()
+
+    with Server(ScriptedEngine(replies)) as server:
+        assert on.run(main, server.url) == []
