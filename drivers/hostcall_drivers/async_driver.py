@@ -145,6 +145,14 @@ class AsyncDriver:
         """Call what the host gave: async in this thread, else in a worker thread, so that nothing else stands still."""
         raise NotImplementedError
 
+    async def looked_up(self, host: str, tasks: Tasks) -> Sequence[str]:
+        """Look a name up for a run.
+
+        Raises:
+            OSError: The lookup failed.
+        """
+        return await self.resolve(host)
+
     def _prepare(self) -> None:
         """Make what the library needs to have before anything else."""
         raise NotImplementedError

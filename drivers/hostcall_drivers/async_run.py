@@ -225,7 +225,7 @@ class Run:
                 return await self._call(driver.search, request.id, request.request, None)
             case Resolve():
                 try:
-                    return Resolved(request.id, tuple(await driver.resolve(request.host)))
+                    return Resolved(request.id, tuple(await driver.looked_up(request.host, self._tasks)))
                 except OSError as error:
                     return Failed(request.id, resolve.failure_kind(error), str(error))
             case Connect():

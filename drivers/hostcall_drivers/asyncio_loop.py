@@ -5,6 +5,7 @@ Streams wait for their sockets by `add_reader` and `add_writer`, which the loops
 
 import asyncio
 import errno
+import inspect
 import socket
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
@@ -14,6 +15,10 @@ from typing import Any, TypeVar
 from hostcall.errors import SettingsError
 
 Value = TypeVar("Value")
+
+
+class CancelledByItself(Exception):  # noqa: N818 - it says what happened
+    """What was waited for was cancelled by its own code."""
 
 
 class Scope:
@@ -145,16 +150,19 @@ class Tasks:
                 outcome.append((None, error))
 
         task = self._start(run())
+        if inspect.iscoroutine(work):
+            # A task that is cancelled before its first step leaves it as it is, and Python would complain.
+            task.add_done_callback(lambda _: work.close())
         try:
             await asyncio.wait([task])
         finally:
             task.cancel()
         if not outcome:
-            raise RuntimeError("it was cancelled before it began")
+            raise CancelledByItself("it was cancelled before it began")
         value, error = outcome.pop()
         try:
             if isinstance(error, asyncio.CancelledError):
-                raise RuntimeError("it was cancelled by its own code") from error
+                raise CancelledByItself("it was cancelled by its own code") from error
             if error is not None:
                 raise error
         finally:

@@ -1,7 +1,7 @@
 """`SyncDriver`: carries an answer out with blocking sockets, one request after the other.
 
-The twin of `TrioDriver`: same methods, same order. What runs beside each other there runs one after the other here,
-because the core is told of a capacity of one. `cancel` may be called from any thread.
+The twin of the async drivers: same methods, same order. What runs beside each other there runs one after the other
+here, because the core is told of a capacity of one. `cancel` may be called from any thread.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Several addresses of one name, connected to in a race (RFC 8305 §5): the blocking twin of what trio does with tasks.
+"""Several addresses of one name, connected to in a race (RFC 8305 §5): the twin of what async drivers do with tasks.
 
 A new attempt begins when the last one has had its head start, or has failed. So an address that nobody answers at costs
 a quarter of a second, and not the time that one attempt may take.

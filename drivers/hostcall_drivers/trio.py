@@ -17,7 +17,7 @@ from hostcall_drivers.trio_network import TrioNetwork
 
 
 class TrioDriver(AsyncDriver):
-    __doc__ = AsyncDriver.__doc__
+    """Carries answers out on trio; one driver serves any number of answers at once. `AsyncDriver` has the arguments."""
 
     loop = LOOP
 

@@ -235,6 +235,34 @@ def test_a_handler_that_will_not_be_cancelled_holds_no_deadline(on: On) -> None:
 
 
 @on_both
+def test_a_resolver_that_will_not_be_cancelled_holds_no_deadline(on: On) -> None:
+    ended: list[float] = []
+
+    async def resolve(host: str) -> list[str]:
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            try:
+                await asyncio.sleep(0.5)
+            except asyncio.CancelledError:
+                continue
+        ended.append(time.monotonic())
+        return []
+
+    async def main() -> tuple[str, float]:
+        async with AsyncioDriver("http://127.0.0.1:9", resolver=resolve, deny_networks=()) as driver:
+            reading = Reading("https://docs.example.org/", limits=Limits(lookup_seconds=0.2))
+            async with driver.run(reading) as run:
+                last = [notice async for notice in run][-1]
+                finished = time.monotonic()
+        assert isinstance(last, Finish)
+        return last.result.detail, finished
+
+    detail, finished = on.run(main)
+    assert detail == "The site's name could not be looked up just now."
+    assert finished < ended[0]
+
+
+@on_both
 def test_a_handler_may_raise_anything(on: On) -> None:
     async def exits(arguments: Any) -> str:
         sys.exit(3)
@@ -320,6 +348,15 @@ def test_a_loop_that_has_ended_is_not_told_what_came_too_late() -> None:
 
 
 # Loops.
+
+
+@pytest.mark.parametrize("driver", ["AsyncioDriver", "SyncDriver"])
+def test_who_has_no_trio_needs_none(driver: str) -> None:
+    without = (
+        f"import sys; sys.modules['trio'] = None; from hostcall_drivers import {driver}; {driver}('http://127.0.0.1:9')"
+    )
+    run = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stderr == ""
 
 
 class NoWaits(asyncio.SelectorEventLoop):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostcall_drivers.asyncio_loop import LOOP, Lot, Scope, Tasks, beside
+from hostcall_drivers.asyncio_loop import LOOP, CancelledByItself, Lot, Scope, Tasks, beside
 from tests.drivers.onloop import ASYNCIO, UVLOOP, On
 
 pytestmark = pytest.mark.parametrize("on", [ASYNCIO, UVLOOP], ids=lambda on: on.name)
@@ -368,7 +368,7 @@ def test_what_is_done_apart_gives_its_value_or_raises(on: On) -> None:
         assert await apart(gives) == 7
         with pytest.raises(LookupError):
             await apart(fails)
-        with pytest.raises(RuntimeError, match="by its own code"):
+        with pytest.raises(CancelledByItself):
             await apart(cancels)
         with pytest.raises(SystemExit):
             await apart(exits)
