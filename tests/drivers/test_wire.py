@@ -93,7 +93,8 @@ class TestSending:
     )
     def test_a_request_that_is_no_plain_get_is_the_callers_mistake(self, request_: HttpRequest) -> None:
         """Above all a line end, which would make a field, or a second request, of what stands behind it."""
-        with pytest.raises(LocalProtocolError):
+        said = "^what a page is asked for with is a GET of plain ASCII without a body$"
+        with pytest.raises(LocalProtocolError, match=said):
             Exchange(request_, BOUNDS, "x")
 
 

@@ -61,6 +61,10 @@ class TestTypes:
     def test_the_three_text_types_are_read_with_any_parameters(self, value: str) -> None:
         assert _type(value) in {value.strip(), *value.strip().split(",")}
 
+    def test_a_list_is_split_at_commas_outside_quotes(self) -> None:
+        assert _type('text/html; x="a,b", text/plain; charset="utf-8"') == 'text/plain; charset="utf-8"'
+        assert _type('text/plain; x="a,\\"b", text/html') == 'text/plain; x="a,\\"b"'
+
     @pytest.mark.parametrize(
         "value",
         [

@@ -496,6 +496,12 @@ class TestRedirects:
         )
         assert (_page(fetch).asked.host, _page(fetch).final.text) == ("example.org", "https://other.net/x")
 
+    def test_a_literal_that_is_refused_is_in_the_journal_as_what_was_found(self) -> None:
+        fetch = _fetch("https://1.1.1.1/", web=Web(deny_networks=("1.1.1.0/24",)))
+        (line,) = fetch.start(0.0)
+        assert isinstance(line, LogFetch)
+        assert (line.record.error, line.record.answers) == ("not_public", ("1.1.1.1",))
+
     def test_a_literal_is_connected_to_at_once(self) -> None:
         fetch = _fetch()
         _asked(fetch)

@@ -139,6 +139,7 @@ def test_reading_on_from_each_offset_gives_the_whole_text() -> None:
             shown += body
             break
         shown += body.rpartition("\n\n")[0]
+        assert f"\n\n(Characters {offset} to " in text
         offset = int(text.rpartition("offset ")[2].removesuffix(".)"))
     assert shown.replace("\n", "") == whole.replace("\n", "")
 
@@ -232,6 +233,7 @@ def test_a_short_page_needs_no_more_room_than_it_takes() -> None:
         ("x" * 999 + " " + "y" * 500, "x" * 998),
         ("x" * 499 + " " + "y" * 5000, "x" * 499),
         ("x" * 498 + " " + "y" * 5000, "x" * 498 + " " + "y" * 499),
+        ("x " * 1000, ("x " * 500)[:-1][:998].rstrip()),
         ("x" * 600 + "\n" + "y" * 200 + " " + "z" * 900, "x" * 600),
         ("```\n" + "x" * 990 + "\n" + "y" * 500 + "\n```", "```\n" + "x" * 990 + "\n```"),
         ("```\n" + "x" * 991 + "\n" + "y" * 500 + "\n```", "```\n" + "x" * 990 + "\n```"),

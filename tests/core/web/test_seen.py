@@ -303,6 +303,35 @@ class TestByAddress:
         assert _opens(seen, "https://example.org/docs")
         assert not _opens(seen, "https://example.org/")
 
+    @pytest.mark.parametrize(
+        ("text", "address"),
+        [
+            ("see https://example.org?x=1.", "https://example.org/?x=1"),
+            ("see https://example.org#top", "https://example.org/"),
+            ("see example.org?x=1.", "https://example.org/?x=1"),
+            ("see example.org#top", "https://example.org/"),
+            ("see example.org: yes", "https://example.org/"),
+            ("see example.org", "https://example.org/"),
+            ("https://example.org→", "https://example.org/"),
+            ("https://example.org→/docs", "https://example.org/"),
+            ("https://example.org:443. Then", "https://example.org/"),
+            ("https://example.org:443_", "https://example.org/"),
+            ("https://[2606:4700::1111]: yes", "https://[2606:4700::1111]/"),
+            ("https://[2606:4700::1111]:443: yes", "https://[2606:4700::1111]/"),
+            ("https://example.org/a((b)c)d", "https://example.org/a((b)c)d"),
+            ("(https://example.org/a((b)c))", "https://example.org/a((b)c)"),
+            ("a.net@example.net then example.org", "https://example.org/"),
+            ("a.net\u2060x then example.org", "https://example.org/"),
+            ("https://me@example.net then https://example.org", "https://example.org/"),
+            ("https://a.net\u2060x then https://example.org", "https://example.org/"),
+            ("https://a.net%20x then https://example.org", "https://example.org/"),
+        ],
+    )
+    def test_the_address_that_is_meant_is_found(self, text: str, address: str) -> None:
+        seen = SeenHosts(LIMITS, "address")
+        seen.add_user_text(text)
+        assert list(seen._addresses) == [address]
+
     def test_letters_at_the_end_of_an_address_stay(self) -> None:
         seen = SeenHosts(LIMITS, "address")
         seen.add_user_text("Read https://example.org/INDEX, please.")
