@@ -138,12 +138,14 @@ def not_read(refused: Refused) -> str:
 
 def over_round(limit: int) -> str:
     """Return the reply to a call beyond the limit of its round."""
-    return f"Not run: at most {limit} calls are taken in one round. Ask again in the next round if it is still needed."
+    calls = "one call is" if limit == 1 else f"{limit} calls are"
+    return f"Not run: at most {calls} taken in one round. Ask again in the next round if it is still needed."
 
 
 def over_answer(limit: int) -> str:
     """Return the reply to a call beyond the limit of the answer."""
-    return f"Not run: the {limit} calls of this answer are used. Answer from what you have."
+    calls = "one call of this answer is" if limit == 1 else f"{limit} calls of this answer are"
+    return f"Not run: the {calls} used. Answer from what you have."
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:

@@ -170,6 +170,7 @@ def test_the_replies_to_calls_that_were_not_run_are_word_for_word() -> None:
         "Not run: at most 8 calls are taken in one round. Ask again in the next round if it is still needed."
     )
     assert prompts.over_answer(64) == "Not run: the 64 calls of this answer are used. Answer from what you have."
+    assert prompts.over_answer(1) == "Not run: the one call of this answer is used. Answer from what you have."
     assert prompts.unknown_tool("x", ["a", "b"]) == "Error: there is no tool named 'x'. The tools are: a, b."
     assert prompts.unknown_tool("x", []) == "Error: there is no tool named 'x'. The tools are: none."
     assert prompts.fault("Why.") == "Error: the call was not run. Why."

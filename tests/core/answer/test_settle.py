@@ -172,7 +172,7 @@ def test_a_call_over_a_limit_is_a_refusal_to_the_reader_and_a_repeat_is_not() ->
     assert told(driver, ShowRefusal) == [
         ShowRefusal(
             SEARCH,
-            "Not run: at most 1 calls are taken in one round. Ask again in the next round if it is still needed.",
+            "Not run: at most one call is taken in one round. Ask again in the next round if it is still needed.",
         )
     ]
     _, driver, result = run([search("one")], [search("one")])
