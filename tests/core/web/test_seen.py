@@ -308,6 +308,8 @@ class TestByAddress:
         [
             ("see https://example.org?x=1.", "https://example.org/?x=1"),
             ("see https://example.org#top", "https://example.org/"),
+            ("see https://example.org#a.net/x", "https://example.org/"),
+            ("https:///x, https://→ and example.org", "https://example.org/"),
             ("see example.org?x=1.", "https://example.org/?x=1"),
             ("see example.org#top", "https://example.org/"),
             ("see example.org: yes", "https://example.org/"),
