@@ -85,7 +85,9 @@ ALIKE: dict[str, dict[tuple[str, str], str]] = {
         ("_NEWER = re.compile", "']'"): "the other two tables refuse them on this version of Python",
         ('"""', repr("\n    557-558 58b-58c 5c8-5cf 8")): "only what has a hyphen in it is read as a range",
     },
+    f"{WEB}/report.py": {("room: int = 0", "0"): "it is dealt out before it is looked at"},
     f"{WEB}/seen.py": {
+        ("_provenance:", "'host'"): "anything but address means by host",
         ("_AUTHORITY =", repr("\\[[^\\]")): "no address in brackets has a capital X",
         ("_NEWER =", "''"): "a letter in the pattern twice",
         ("_NAME =", repr("]|[.\\-")): "a letter in the pattern twice",

@@ -210,3 +210,8 @@ def test_digits_that_run_from_right_to_left_do_not_stand_in_a_label_that_does_no
     label = "a\u0663b"
     assert read_host(f"{label}.com") is None
     assert read_host(f"xn--{label.encode('punycode').decode()}.com") is None
+
+
+def test_every_capital_letter_is_the_small_one_beside_letters_of_any_script() -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    assert read_host(f"ü{letters.upper()}.example.org") == read_host(f"ü{letters}.example.org") is not None
