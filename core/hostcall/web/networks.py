@@ -28,8 +28,8 @@ _EMBEDDING = (
 
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 """RFC 8215: under which prefix in it, and so where in it the IPv4 address stands, is the operator's to say."""
-_AFTER_PREFIX = frozenset({48, 56, 64})
-"""The lengths of a prefix there which the IPv4 address follows at once (RFC 6052 §2.2). Else it stands at the end."""
+_NAT64_LENGTHS = (48, 56, 64, 96)
+"""The lengths that a prefix there may have (RFC 6052 §2.2)."""
 
 
 @attrs.frozen
@@ -127,15 +127,24 @@ class Networks:
                     yield ipaddress.IPv4Address(int(address) >> shift & 0xFFFFFFFF)
             for network in self._opened.given_v6:
                 if address in _LOCAL_NAT64 and address in network:
-                    yield _translated(address, max(network.prefixlen, _LOCAL_NAT64.prefixlen))
+                    yield from _translated(address, network.prefixlen)
 
 
-def _translated(address: ipaddress.IPv6Address, length: int) -> ipaddress.IPv4Address:
-    """Return the IPv4 address that stands behind a NAT64 prefix of `length` bits: the ninth byte is left out."""
-    if length not in _AFTER_PREFIX:
-        return ipaddress.IPv4Address(address.packed[12:])
-    behind = address.packed[length // 8 : 8] + address.packed[9:]
-    return ipaddress.IPv4Address(behind[:4])
+def _translated(address: ipaddress.IPv6Address, length: int) -> Iterator[ipaddress.IPv4Address]:
+    """Yield what an address in a network of `length` bits means behind each NAT64 prefix that may be meant.
+
+    A length that such a prefix has is its length. It need not be where something stands behind the IPv4 address, which
+    has zeros there, or where no prefix is so long: then each longer prefix may be the one. The ninth byte is left out.
+
+    Security:
+        Rule 2, public addresses only. Threat: an inner address that is read at another place than the gateway reads it.
+    """
+    for prefix in _NAT64_LENGTHS:
+        if prefix >= min(length, _NAT64_LENGTHS[-1]):
+            behind = address.packed[prefix // 8 : 8] + address.packed[max(prefix // 8, 9) :]
+            yield ipaddress.IPv4Address(behind[:4])
+            if prefix == length and not any(behind[4:]):
+                return
 
 
 def _network(text: str, setting: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

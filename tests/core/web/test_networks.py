@@ -80,6 +80,20 @@ def test_what_the_operator_refuses_stays_refused_inside_what_the_operator_opens(
         ),
         ("64:ff9b:1:7f00::/56", "64:ff9b:1:7f5d:b8:d70e::", ["64:ff9b:1:7f7f:0:1::", "64:ff9b:1:7f0a:0:1:5db8:d70e"]),
         ("64:ff9b:1:7::/64", "64:ff9b:1:7:5d:b8d7:e00::", ["64:ff9b:1:7:7f:0:100::", "64:ff9b:1:7:a:0:15d:b8d7"]),
+        # Something stands behind the address, so the prefix may be longer than the network that was opened.
+        (
+            "64:ff9b:1::/48",
+            "64:ff9b:1:5db8:d7:e5d:b8d7:e5d",
+            ["64:ff9b:1:5db8:d7:e00:7f00:1", "64:ff9b:1:5db8:7f:0:100:0"],
+        ),
+        ("64:ff9b:1:7::/64", "64:ff9b:1:7:5d:b8d7:e5d:b8d7", ["64:ff9b:1:7:5d:b8d7:7f00:1"]),
+        # No prefix is so long: any that fits may be meant.
+        (
+            "64:ff9b:1::/52",
+            "64:ff9b:1:5d:5d:b8d7:e5d:b8d7",
+            ["64:ff9b:1:5d:7f:0:100::", "64:ff9b:1:5d:5d:b8d7:7f00:1"],
+        ),
+        ("::/0", "64:ff9b:1:5db8:d7:e5d:b8d7:e5d", ["64:ff9b:1:5db8:d7:e00::", "64:ff9b:1:7f00:0:15d:b8d7:e5d"]),
         ("64:ff9b::/32", "64:ff9b::5db8:d70e", ["64:ff9b:1:7f00:0:100:5db8:d70e", "64:ff9b::7f00:1"]),
         ("::ffff:0:0/96", "::ffff:5db8:d70e", ["::ffff:7f00:1", "::ffff:10.0.0.1"]),
         ("::ffff:0:0:0/96", "::ffff:0:5db8:d70e", ["::ffff:0:7f00:1"]),
@@ -93,7 +107,7 @@ def test_an_opened_prefix_of_ipv4_addresses_opens_what_is_public_inside_and_noth
     assert _opens(networks, public)
     assert not any(_opens(networks, text) for text in inside)
     both = Networks.of(Web(allow_networks=(prefix, "10.0.0.0/8")))
-    assert _opens(both, "::ffff:10.0.0.1") == (prefix == "::ffff:0:0/96")
+    assert _opens(both, "::ffff:10.0.0.1") == (prefix in {"::ffff:0:0/96", "::/0"})
 
 
 def test_where_two_opened_prefixes_overlap_each_reading_must_be_public() -> None:
