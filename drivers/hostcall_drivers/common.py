@@ -1,6 +1,7 @@
 """What the drivers share, none of it I/O."""
 
 import datetime as dt
+import inspect
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -89,6 +90,17 @@ def check_handlers(answer: Runnable, handlers: Mapping[str, Any], search: Servic
         raise SettingsError(f"the tool {missing[0]!r} has no handler; give the driver handlers={{{missing[0]!r}: …}}")
     if answer.web_on and search is None:
         raise SettingsError("the answer has the web on, and the driver has no search_url")
+
+
+def check_plain(**functions: Callable[..., Any] | None) -> None:
+    """Check that what a blocking driver calls is no async function, whose result would be taken for an answer.
+
+    Raises:
+        SettingsError: One is.
+    """
+    for name, function in functions.items():
+        if inspect.iscoroutinefunction(function):
+            raise SettingsError(f"{name} is async; SyncDriver needs a plain function")
 
 
 def page_tls_context() -> ssl.SSLContext:

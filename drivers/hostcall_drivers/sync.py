@@ -60,6 +60,7 @@ from hostcall_drivers.common import (
     Runnable,
     approval_of,
     check_handlers,
+    check_plain,
     engine_at,
     engines_of,
     learn,
@@ -129,9 +130,7 @@ class SyncDriver:
         page_tls: ssl.SSLContext | None = None,
         deny_networks: Sequence[str] | None = None,
     ) -> None:
-        for name, function in (("approve", approve), ("resolver", resolver)):
-            if inspect.iscoroutinefunction(function):
-                raise SettingsError(f"{name} is async; SyncDriver needs a plain function")
+        check_plain(approve=approve, resolver=resolver)
         self.engines = engines_of(engine, engine_key)
         self.search = Service.at(search_url, name="search") if search_url is not None else None
         self.handlers = handlers_of(handlers)

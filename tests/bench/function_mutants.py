@@ -90,9 +90,10 @@ def reasons() -> dict[tuple[str, str, str], str]:
 
 def main(names: Sequence[str]) -> int:
     """Try the mutants of the modules named, or of all."""
-    if unknown := [name for name in names if name not in MODULES]:
-        raise SystemExit(f"no such module: {', '.join(unknown)}; there are {', '.join(MODULES)}")
-    chosen = {name: MODULES[name] for name in names or MODULES}
+    if names and not MODULES.keys() & set(names):
+        print("none of these is changed by mutmut")
+        return 0
+    chosen = {name: module for name, module in MODULES.items() if not names or name in names}
     known = reasons()
     started = time.monotonic()
     good = True

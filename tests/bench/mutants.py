@@ -340,6 +340,9 @@ def main(names: Sequence[str]) -> int:
     hypothesis.settings.load_profile("mutants")
     most = next((int(name) for name in names if name.isdigit()), None)
     names = [name for name in names if not name.isdigit()]
+    stems = sorted({Path(path).stem for path in FILES})
+    if unknown := [name for name in names if name not in stems]:
+        raise SystemExit(f"no such module: {', '.join(unknown)}; there are {', '.join(stems)}")
     chosen = {path: tests for path, tests in FILES.items() if not names or Path(path).stem in names}
     good = [
         run(path, tests, most) >= (TARGET_LOOP if "/answer/" in path or "/engine/" in path else TARGET)
