@@ -76,6 +76,7 @@ def test_what_the_operator_refuses_stays_refused_inside_what_the_operator_opens(
                 "64:ff9b:1::5db8:d70e",
                 "64:ff9b:1::",
                 "64:ff9b:1:c633:64:700::",
+                "64:ff9b:1:5db8:d7:e7f::",
             ],
         ),
         ("64:ff9b:1:7f00::/56", "64:ff9b:1:7f5d:b8:d70e::", ["64:ff9b:1:7f7f:0:1::", "64:ff9b:1:7f0a:0:1:5db8:d70e"]),
